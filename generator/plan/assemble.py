@@ -9,7 +9,7 @@ for the sizes at which they pay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal
@@ -20,12 +20,14 @@ from generator.formula.ranges import bounds_of
 from generator.formula.walk import first_span, first_use, loads, loop_variables, symbols
 from generator.plan.axes import extents_of, flat, unify
 from generator.plan.bounds import Bounds
+from generator.plan.coalesce import coalesced
 from generator.plan.contract import Contraction, contraction
 from generator.plan.cost import hf32_allowed, typical_sizes
-from generator.plan.cube import CubeStage, build_cube
+from generator.plan.cube import MOST_RANGES, CubeStage, Ranges, build_cube, range_length, ranges_pay
 from generator.plan.fits import fits_every_size, serves_every_size
 from generator.plan.memory import CTYPES, GmRef
-from generator.plan.normal import Map, NFor, Normal, Red, normalise
+from generator.plan.normal import Map, NFor, Normal, Red, extent_of, normalise
+from generator.plan.overlap import Overlap
 from generator.plan.passes import levels
 from generator.plan.products import Products, simplified, with_products
 from generator.plan.roles import Roles, assign_roles, roles_key
@@ -101,6 +103,9 @@ class _Assembly:
     touched: list[_Touched] = field(default_factory=list)  # by stages since a barrier of all cores
     shapes: dict[str, tuple[IntExpr, ...]] = field(default_factory=dict)
     apart: set[str] = field(default_factory=set)  # in workspace, written in parts that do not meet
+    typical: Sequence[Mapping[str, int]] = ()  # sizes of the benchmarks
+    zeros: dict[str, str] = field(default_factory=dict)  # per product, the tensor of zeros its stage reads too
+    ranges: dict[str, Ranges] = field(default_factory=dict)  # per product of ranges
 
     def __post_init__(self) -> None:
         for t in self.normal.tensors.values():
@@ -113,6 +118,11 @@ class _Assembly:
                 self.gms[t.name] = GmRef(t.name, CTYPES[self.dtypes[t.name]], t)
         if self.products is not None:
             self.notes += self.products.notes
+            self.zeros |= self.products.zeros
+
+    @property
+    def overlap(self) -> Overlap:
+        return Overlap(self.zeros)
 
     # workspace ------------------------------------------------------------------------------------------------------------
     def workspace_tensor(self, name: str, shape: tuple[IntExpr, ...]) -> None:
@@ -138,7 +148,7 @@ class _Assembly:
             items, crossing = self.refine()
         for t in crossing:
             self.workspace_tensor(t + GM, self.shapes[t])
-        body = tuple(self.items(items, ()))
+        body = tuple(self.items(self.overlap.cubes_early(self.in_ranges(items)), ()))
         cores: IntExpr = const(1)
         for b in self.built:
             self.fields += list(b.fields)
@@ -209,8 +219,83 @@ class _Assembly:
             elif self.fuse and (self.whole_serves(i) or self.passes_serve(i)):
                 out.append(i)
             else:
-                out += partition(i.statements, False, outputs_of(self.normal))
+                out += self.singles(i)
         return tuple(out)
+
+    def in_ranges(self, items: Sequence[Item]) -> tuple[Item, ...]:
+        """Long products of few tiles as products of equal ranges of the inner axis, added in fixed order just before they are needed."""
+        out = list(items)
+        for i in items:
+            if not isinstance(i, Group) or not i.cube:
+                continue
+            (s,) = i.statements
+            assert isinstance(s, Red)
+            c = contraction(s, {t: r.tensor for t, r in self.gms.items()})
+            if not isinstance(c, Contraction) or not any(ranges_pay(c, sizes) for sizes in self.typical):
+                continue
+            part, total = self.range_parts(s, c)
+            at = out.index(i)
+            out[at] = part
+            at = next((k for k in range(at + 1, len(out)) if self.overlap.meet(out[k], i)), len(out))
+            out.insert(at, total)
+        return tuple(out)
+
+    def range_parts(self, s: Red, c: Contraction) -> tuple[Group, Group]:
+        """(the products of ranges, their sum)."""
+        name = f"{s.target.removesuffix(GM)}_range"
+        while name in self.shapes:
+            name += "_"
+        length, count, p = f"{name}_length", f"{name}_count", f"{name}_axis"
+        self.fields.append((length, range_length(c)))
+        self.fields.append((count, ceil_div(c.inner.extent, sym(length))))
+        self.bounds = Bounds({**self.bounds.known, count: (1, MOST_RANGES)})
+        axis = Bound(p, sym(count))
+        self.shapes[name] = (sym(count), *(extent_of(b) for b in s.axes))
+        self.workspace_tensor(name + GM, self.shapes[name])
+        self.ranges[name + GM] = Ranges(axis, sym(length))
+        zeros = self.zeros.get(s.target.removesuffix(GM))
+        if zeros is not None:
+            self.zeros[name] = zeros
+        index = (sym(p), *(sym(b.name) for b in s.axes))
+        part = replace(s, target=name + GM, index=index, axes=(axis, *s.axes))
+        total = Red(s.target, s.index, s.axes, "sum", (axis,), Load(name + GM, index), s.span, s.origin)
+        self.notes.append(f"{s.target.removesuffix(GM)}: in equal ranges of the inner axis over the cores, added in fixed order")
+        return Group((part,), ()), Group((total,), tuple(b.name for b in s.axes))
+
+    def adds_ranges(self, g: Group) -> bool:
+        """The stage adds what :meth:`in_ranges` made: one result after another, because the host chooses how many there are."""
+        axes = {r.axis for r in self.ranges.values()}
+        return any(isinstance(s, Red) and axes & set(s.reduced) for s in g.statements)
+
+    def singles(self, g: Group) -> tuple[Item, ...]:
+        """One statement a stage, but reductions of one kind together where their ranges are split over cores anyhow."""
+        out: list[Item] = []
+        for i in partition(g.statements, False, outputs_of(self.normal)):
+            for at in reversed(range(len(out) if self.fuse else 0)):
+                both = self.joined(out[at], i)
+                if both is not None:
+                    out[at] = both
+                    break
+                if self.overlap.meet(out[at], i):
+                    out.append(i)
+                    break
+            else:
+                out.append(i)
+        return tuple(out)
+
+    def joined(self, a: Item, b: Item) -> Group | None:
+        """Both stages in one whose reductions :meth:`split` takes together."""
+        if isinstance(a, LoopItem) or isinstance(b, LoopItem) or a.cube or b.cube or self.overlap.meet(a, b):
+            return None
+        both = Group((*a.statements, *b.statements), tuple(x for x in a.grid if x in b.grid))
+        reds = _alike(both)
+        if not reds or not any(map(self.is_unbounded, reds[0].reduced)):
+            return None
+        try:
+            roles = assign_roles(both, "passes", self.gms, self.bounds)
+        except Refusal:
+            return None
+        return both if self.starved(both, roles) else None
 
     def away(self, t: str) -> GmRef:
         """A local tensor of another stage, before it has its place in workspace."""
@@ -222,7 +307,7 @@ class _Assembly:
     def whole_serves(self, g: Group) -> bool:
         """At every size, the group fits UB with its reduced axes whole."""
         made = {s.target for s in flat(g.statements)}
-        if any(isinstance(s, Red) and s.cube for s in g.statements) or exposed(g.statements) & made:
+        if g.cube or exposed(g.statements) & made:
             return False
         away = {ld.tensor for s in flat(g.statements) for ld in loads(s.value)} - made - set(self.gms)
         gms = {**self.gms, **{t: self.away(t) for t in away}}
@@ -250,8 +335,8 @@ class _Assembly:
         """The spec puts no upper limit on the axis."""
         return b.extent is not None and self.bounds.upper(b.extent) is None
 
-    def items(self, items: Iterable[Item], args: tuple[str, ...]) -> Iterator[Node]:
-        for i in items:
+    def items(self, items: Sequence[Item], args: tuple[str, ...]) -> Iterator[Node]:
+        for at, i in enumerate(items):
             if isinstance(i, LoopItem):
                 self.touched.clear()
                 body = list(self.items(i.items, (*args, i.loop.var)))
@@ -259,7 +344,10 @@ class _Assembly:
                 yield self.barrier(True)
                 yield Loop(i.loop.var, i.loop.start, i.loop.stop, const(i.loop.step), tuple(body))
                 continue
-            yield from self.group(i, args)
+            if i.cube:
+                yield from self.cube_stage(i, args, self.overlap.beside(items, at))
+            else:
+                yield from self.group(i, args)
 
     def barrier(self, cube: bool) -> SyncAll:
         """A barrier of all cores, or of the vector cores alone, after which their earlier accesses are in order."""
@@ -269,12 +357,8 @@ class _Assembly:
         return SyncAll(cube)
 
     def group(self, g: Group, args: tuple[str, ...]) -> Iterator[Node]:
-        s = g.statements[0]
-        if isinstance(s, Red) and s.cube:
-            yield from self.cube_stage(s, g, args)
-            return
-        if self.mode == "walked" and len(g.statements) == 1 and isinstance(g.statements[0], Red):
-            halves = self.split(g.statements[0], g)
+        if self.mode == "walked":
+            halves = self.split(g)
             if halves is not None:
                 for part, roles in halves:
                     yield from self.stage(part, roles, args)
@@ -282,37 +366,43 @@ class _Assembly:
         for t in sorted({ld.tensor for s in flat(g.statements) for ld in loads(s.value)} | {s.target for s in flat(g.statements)}):
             if t.endswith(GM) and t not in self.gms:
                 self.workspace_tensor(t, self.shapes[t.removesuffix(GM).removesuffix("_next")])
-        whole = self.mode == "full" or (self.fuse and self.whole_serves(g))
+        whole = (self.mode == "full" or (self.fuse and self.whole_serves(g))) and not self.adds_ranges(g)
         yield from self.stage(g, assign_roles(g, "full" if whole else "passes", self.gms, self.bounds), args)
 
-    def split(self, s: Red, g: Group) -> list[tuple[Group, Roles]] | None:
-        """A reduction with too little to spread over cores: partial results of equal ranges, then their reduction."""
-        roles = assign_roles(g, "passes", self.gms, self.bounds)
-        candidates = [b for b in s.reduced if self.is_unbounded(b)]
-        if not candidates or not self.starved(g, roles) or s.op in ("argmax", "argmin"):
+    def split(self, g: Group) -> list[tuple[Group, Roles]] | None:
+        """Reductions with too little to spread over cores: partial results of equal ranges, then their reduction."""
+        reds = _alike(g)
+        if not reds:
             return None
-        k = candidates[0]
+        roles = assign_roles(g, "passes", self.gms, self.bounds)
+        axes = reds[0].axes
+        k = next((b for b in reds[0].reduced if self.is_unbounded(b)), None)
+        if k is None or not self.starved(g, roles):
+            return None
         assert k.extent is not None
-        base = s.target.removesuffix(GM)
-        name = f"{base}_part"
-        while name in self.shapes:
-            name += "_"
-        parts, length, p = f"{name}_count", f"{name}_length", f"{name}_axis"
+        names = []
+        for s in reds:
+            names.append(f"{s.target.removesuffix(GM)}_part")
+            while names[-1] in self.shapes:
+                names[-1] += "_"
+        parts, length, p = f"{names[0]}_count", f"{names[0]}_length", f"{names[0]}_axis"
         self.fields.append((parts, max_of(min_of(sym("coreNum"), k.extent), 1)))
         self.fields.append((length, ceil_div(k.extent, sym(parts))))
         part_axis = Bound(p, sym(parts))
-        shape = (sym(parts), *(b.extent for b in s.axes if b.extent is not None))
-        self.shapes[name] = shape
-        self.workspace_tensor(name + GM, shape)
-        index = (sym(p), *(sym(b.name) for b in s.axes))
-        first = Red(name + GM, index, (part_axis, *s.axes), s.op, s.reduced, s.value)
+        shape = (sym(parts), *(b.extent for b in axes if b.extent is not None))
+        for name in names:
+            self.shapes[name] = shape
+            self.workspace_tensor(name + GM, shape)
+        index = (sym(p), *(sym(b.name) for b in axes))
+        first = [Red(n + GM, index, (part_axis, *axes), s.op, s.reduced, s.value) for n, s in zip(names, reds, strict=True)]
         start = sym(p) * sym(length)
         ranged = {k.name: (start, min_of(k.extent, start + sym(length)))}
         first_roles = replace(roles, outer=(part_axis, *roles.outer), ranges=ranged, split=k.name)
-        second = Red(s.target, s.index, s.axes, s.op, (part_axis,), Load(name + GM, index))
-        g2 = Group((second,), tuple(b.name for b in s.axes))
-        self.notes.append(f"{base}: reduced in equal ranges of {k.name} over the cores, partial results added in fixed order")
-        return [(Group((first,), (p, *g.grid)), first_roles), (g2, assign_roles(g2, "passes", self.gms, self.bounds))]
+        second = [Red(s.target, s.index, axes, s.op, (part_axis,), Load(n + GM, index)) for n, s in zip(names, reds, strict=True)]
+        g2 = Group(tuple(second), tuple(b.name for b in axes))
+        what = ", ".join(s.target.removesuffix(GM) for s in reds)
+        self.notes.append(f"{what}: reduced in equal ranges of {k.name} over the cores, partial results added in fixed order")
+        return [(Group(tuple(first), (p, *g.grid)), first_roles), (g2, assign_roles(g2, "passes", self.gms, self.bounds))]
 
     def stage(self, g: Group, roles: Roles, args: tuple[str, ...]) -> Iterator[Node]:
         index = len(self.built)
@@ -350,30 +440,37 @@ class _Assembly:
 
     def run_stage(self, index: int, g: Group, cube: bool) -> Iterator[Node]:
         """The stage, after a barrier when it touches what other cores have touched."""
-        reads = {ld.tensor for s in flat(g.statements) for ld in loads(s.value) if ld.tensor.endswith(GM)}
-        writes = {s.target for s in flat(g.statements) if s.target.endswith(GM)}
-        if cube and self.products is not None:
-            reads |= {z + GM for z in (self.products.zeros.get(s.target.removesuffix(GM)) for s in flat(g.statements)) if z}
+        reads, writes = ({t for t in touched if t.endswith(GM)} for touched in self.overlap.accesses(g))
         against = [x for x in self.touched if x.concerns(cube, reads, writes, self.apart)]
         if against:
             yield self.barrier(cube or any(x.cube for x in against))
         self.touched.append(_Touched(cube, frozenset(reads), frozenset(writes)))
         yield RunStage(index)
 
-    def cube_stage(self, s: Red, g: Group, args: tuple[str, ...]) -> Iterator[Node]:
-        """One product on the cube."""
+    def cube_stage(self, g: Group, args: tuple[str, ...], beside: IntExpr | None) -> Iterator[Node]:
+        """One product on the cube, while vector cores work for ``beside`` cycles."""
+        (s,) = g.statements
         assert self.products is not None
+        assert isinstance(s, Red)
         tensors = {t: r.tensor for t, r in self.gms.items()}
-        c = contraction(s, tensors)
+        ranges = self.ranges.get(s.target)
+        if ranges is not None:  # the product of one range, and how far apart their results lie
+            whole = tensors[s.target]
+            tensors[s.target] = replace(whole, shape=whole.shape[1:])
+            c = contraction(replace(s, index=s.index[1:], axes=s.axes[1:]), tensors)
+            assert isinstance(c, Contraction), c
+            c = replace(c, items=(ranges.axis, *c.items), offset=c.offset + s.index[0] * product(whole.shape[1:]))
+        else:
+            c = contraction(s, tensors)
         assert isinstance(c, Contraction), c
         index = len(self.built)
-        zeros = self.products.zeros.get(s.target.removesuffix(GM))
+        zeros = self.zeros.get(s.target.removesuffix(GM))
         own = tuple(a for a in args if a in _free(s))
         title = f"{s.target.removesuffix(GM)} (cube)"
         zero_ref = self.gms[zeros + GM] if zeros is not None else None
         number = sum(isinstance(b, CubeStage) for b in self.built)
         hf32 = self.hf32_field(self.gms[c.a.tensor].ctype)
-        self.built.append(build_cube(self.stage_name(g), title, s, c, self.gms, zero_ref, number, own, hf32))
+        self.built.append(build_cube(self.stage_name(g), title, s, c, self.gms, zero_ref, number, own, hf32, beside, ranges))
         yield from self.run_stage(index, g, True)
 
     def hf32_field(self, operands: str) -> IntExpr | None:
@@ -383,6 +480,13 @@ class _Assembly:
         field = (IN_HF32, hf32_allowed(self.checked.spec.hf32))
         self.fields += [field] if field not in self.fields else []
         return sym(IN_HF32)
+
+
+def _alike(g: Group) -> list[Red]:
+    """The statements of a stage that has nothing but reductions to values over the same axes; else none."""
+    reds = [s for s in g.statements if isinstance(s, Red) and s.op not in ("argmax", "argmin")]
+    alike = len(reds) == len(g.statements) and len({(s.axes, s.reduced) for s in reds}) == 1
+    return reds if alike else []
 
 
 def g_target(g: Group) -> str:
@@ -400,20 +504,21 @@ def _alternatives(
     program = checked.program
     loops = loop_variables(program.body)
     taken = [*program.dims, *program.int_attrs, *program.float_attrs, *loops, *program.tensors, "coreNum", "blockIdx", IN_HF32]
-    normal = unify(normalise(program, present), taken)
-    simple, typical = unify(simplified(normal), taken), typical_sizes(checked, bounds)
+    normal = unify(coalesced(normalise(program, present), bounds), taken)
+    simple, sizes = unify(simplified(normal), taken), typical_sizes(checked, bounds)
     hf32 = hf32_allowed(checked.spec.hf32)
-    products, near = (with_products(simple, dtypes, typical, b, hf32) for b in (None, bounds))
+    products, near = (with_products(simple, dtypes, sizes[0], b, hf32) for b in (None, bounds))
     out: list[Alternative] = []
     refusals: list[Refusal] = []
     modes: tuple[tuple[Literal["full", "walked"], bool], ...] = (("full", True), ("walked", True), ("walked", False))
     for cubes in [p for p in (near if near is not None and near.near else None, products) if p is not None]:
         for mode, fuse in modes:
             try:
-                out.append(_Assembly(checked, cubes.normal, dtypes, bounds, known, mode, fuse, cubes).run())
+                assembly = _Assembly(checked, cubes.normal, dtypes, bounds, known, mode, fuse, cubes, typical=sizes)
+                out.append(assembly.run())
             except Refusal:
                 continue
-            if serves_every_size(out[-1], bounds):
+            if serves_every_size(out[-1], assembly.bounds):
                 break
     for mode, fuse in modes:
         try:

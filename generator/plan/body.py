@@ -1,24 +1,25 @@
 """The statements of one stage, in order, on tiles: scopes, loads and frees, local tensors, maps and reductions.
 
-Loads stand at the outermost place where their index is known and are freed after their last use; local tensors have
+Loads stand at the outermost place where their index is known, there at their first use, and are freed after their last; local tensors have
 their tile from their first assignment (before a loop that carries them) to their last use.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from generator.formula.ir import Binary, Bound, Expr, Gather, Load
-from generator.formula.walk import loads, symbols
+from generator.formula.ir import Binary, Bound, Call, Expr, Gather, Load
+from generator.formula.walk import children, loads, symbols, walk
 from generator.plan import elementwise as ew
 from generator.plan import tree
 from generator.plan.axes import all_axes, flat, tensor_axes
 from generator.plan.bounds import Bounds
 from generator.plan.expressions import Lowering
 from generator.plan.memory import GmRef
-from generator.plan.moves import data_in, grain, load
+from generator.plan.moves import data_in, grain, load, load_dense
 from generator.plan.normal import Map, NFor, NStmt, Red, extent_of
 from generator.plan.reduce import COMBINE, IDENTITY, reduce_last, reduce_rows
 from generator.plan.roles import Roles
@@ -63,7 +64,9 @@ class Body:
         self.scopes: list[_Scope] = []
         self.tiles: list[tree.TileParam] = []
         self.strip_tile = ""  # the tile of the walked axis that is taken in chunks of rows
-        self.expiring: set[LoadKey] = set()
+        self.expiring: set[LoadKey] = set()  # what the statement is the last of its block to use
+        self.once: set[LoadKey] = set()  # what it uses once
+        self.dying: set[str] = set()  # local tensors it uses once and nothing uses later
         self.shown = ""
         self.variables = {b.name for b in (*roles.outer, *roles.seq, *roles.inner)} | _loop_variables(group.statements)
         if roles.row is not None:
@@ -149,16 +152,37 @@ class Body:
 
     def load_needed(self, body: Iterable[NStmt]) -> None:
         """Load what ``body`` needs and this scope owns."""
-        depth = len(self.scopes) - 1
         for key in self.keys(body):
-            if self.ready(key) and self.home(key) == depth and not any(key in s.loaded for s in self.scopes):
-                self.scopes[depth].loaded[key] = self.fetch(key)
+            if self.owns(key) and not any(key in s.loaded for s in self.scopes):
+                self.scopes[-1].loaded[key] = self.fetch(key)
+
+    def owns(self, key: LoadKey) -> bool:
+        """The scope that is open now is where the load belongs."""
+        return self.ready(key) and self.home(key) == len(self.scopes) - 1
 
     def fetch(self, key: LoadKey) -> Tile:
         index = tuple(self.scalar_index(i) if isinstance(i, Gather) else i for i in key.indices)
-        tile = load(self.ctx, self.gms[key.tensor], index, key.guarded, key.outside)  # type: ignore[arg-type]
+        gm = self.gms[key.tensor]
+        tile = load_dense(self.ctx, gm, index) if not key.guarded and self.spread_only(key) else None  # type: ignore[arg-type]
+        if tile is None:
+            tile = load(self.ctx, gm, index, key.guarded, key.outside)  # type: ignore[arg-type]
         self.ctx.homes[tile.name] = self.ctx.frames[-1]
         return tile
+
+    def spread_only(self, key: LoadKey) -> bool:
+        """Every use is with an operand that moves along a later axis of the tile than this one: its elements are spread one by one."""
+        order = [a for a in self.ctx.order if a in self.ctx.axis or a in {b.name for b in self.roles.inner}]
+        own = [k for k, a in enumerate(order) if a in symbols(key)]
+
+        def alone(e: Expr) -> bool:
+            sides = _operands(e)
+            for x, other in (sides, sides[::-1]) if sides is not None else ():
+                if x == key and not any(k > own[-1] for k, a in enumerate(order) if a in symbols(other)):
+                    return False
+            return sides is not None or key not in children(e)
+
+        bodies = [s.value for s in flat(self.group.statements) if key in loads(s.value)]
+        return bool(own) and all(e != key and all(alone(x) for x in walk(e)) for e in bodies)
 
     def scalar_index(self, g: Gather) -> IntExpr:
         """A data-dependent index, read to the scalar unit."""
@@ -196,9 +220,18 @@ class Body:
         if ld.tensor in self.gms:
             for scope in reversed(self.scopes):
                 if ld in scope.loaded:
-                    return replace(scope.loaded[ld], temporary=False).view()
-            raise AssertionError(f"load of {ld.tensor} was not fetched")
+                    tile = scope.loaded[ld]
+                    if ld in self.once & self.expiring and scope is self.scopes[-1] and tile.slot is not None:
+                        del scope.loaded[ld]  # its last use: it may become the result
+                        self.ctx.homes.pop(tile.name, None)
+                        return replace(tile, temporary=True).view()
+                    return replace(tile, temporary=False).view()
+            assert self.owns(ld), f"load of {ld.tensor} was not fetched"
+            self.scopes[-1].loaded[ld] = self.fetch(ld)
+            return self.view(ld)
         tile = self.env[ld.tensor]
+        if ld.tensor in self.dying and tile.slot is not None:
+            tile = replace(self.env.pop(ld.tensor), temporary=True)  # it may become the result
         return View(tile, self.row_index(ld.tensor, tile, ld.indices))
 
     def row_index(self, tensor: str, tile: Tile, index: Sequence[object]) -> tuple[IntExpr, ...]:
@@ -228,9 +261,13 @@ class Body:
             if not isinstance(s, NFor) and s.origin and s.origin != self.shown:
                 self.shown = s.origin
                 self.ctx.emit(tree.Comment(s.origin))
-            self.load_needed((s,))
             self.expiring = {key for key, at in last_load.items() if at == k}
+            read = [ld for c in flat((s,)) for ld in loads(c.value)]
+            self.once = {ld for ld, n in Counter(read).items() if n == 1}
+            ending = {t for t, at in last_name.items() if at == k and t in mine and t not in keep} - {c.target for c in flat((s,))}
+            self.dying = {t for t, n in Counter(ld.tensor for ld in read).items() if n == 1 and t in ending and not isinstance(s, NFor)}
             if isinstance(s, NFor):
+                self.load_needed((s,))
                 mine |= self.open_loop(s, {t for t, at in last_name.items() if at > k} | keep)
             else:
                 if s.target not in self.gms and s.target not in self.env:
@@ -262,7 +299,7 @@ class Body:
 
     # statements ---------------------------------------------------------------------------------------------------------------
     def lowering(self) -> Lowering:
-        return Lowering(self.ctx, self.view)
+        return Lowering(self.ctx, self.view, self.env)
 
     def statement(self, s: Map | Red) -> None:
         try:
@@ -299,6 +336,7 @@ class Body:
         key = s.value
         if not isinstance(key, Load) or key not in self.expiring or s.target in self.env:
             return False
+        self.load_needed((s,))
         tile = self.scopes[-1].loaded.get(key)
         keys = {a for a in self.axes_of[s.target] if a is not None}
         if tile is None or tile.slot is None or len(keys) != len(self.axes_of[s.target]) or tile.dims != self.ctx.dims_of(keys):
@@ -443,6 +481,15 @@ class Body:
         part = self.reduced(s, None)
         ew.binary(self.ctx, COMBINE[s.op], acc.view(), acc.view(), part.view())
         self.ctx.drop(part)
+
+
+def _operands(e: Expr) -> tuple[Expr, Expr] | None:
+    """The two sides of an instruction that takes them element by element."""
+    match e:
+        case Binary(op="add" | "sub" | "mul" | "div", a=a, b=b) | Call(fn="maximum" | "minimum", args=(a, b)):
+            return a, b
+        case _:
+            return None
 
 
 class _ScopeGuard:

@@ -7,18 +7,21 @@ on the cube, 16 x 16 x 4 of float32 ones and x 8 of those taken in HF32 (E.6), 2
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from generator.formula.checked import CheckedSpec
+from generator.formula.ir import Binary, Call
+from generator.formula.walk import symbols, walk
+from generator.plan.axes import all_axes, flat
 from generator.plan.bounds import Bounds
 from generator.plan.contract import Contraction
-from generator.plan.normal import Red
-from generator.spec.integer import IntExpr, ceil_div, const, max_of, min_of, product, round_up, sym
+from generator.plan.normal import NStmt, Red
+from generator.spec.integer import IntExpr, Numel, ceil_div, const, max_of, min_of, product, round_up, sym
 from generator.spec.model import Hf32
 
-__all__ = ["NEAR", "Near", "Work", "hf32_allowed", "prefers_cube", "typical_sizes", "work_of"]
+__all__ = ["NEAR", "Near", "Work", "arithmetic", "hf32_allowed", "prefers_cube", "typical_sizes", "work_of"]
 
 NEAR: Final = 128  # terms of a sum whose factors a stage may keep in UB for all its rows
 LANES: Final = 64  # float32 elements of one vector instruction a cycle (facts.md E.1)
@@ -27,6 +30,7 @@ CUBE_MACS: Final = {2: 4096, 4: 1024}  # multiply-adds a cycle by operand bytes 
 HF32_BYTES: Final = 4  # of an operand that may be taken in HF32
 HF32_MACS: Final = 2048  # multiply-adds a cycle of float32 operands taken in HF32 (facts.md E.6)
 GM_BYTES: Final = 20  # bytes a cycle of one vector core (facts.md E.5)
+CUBE_GM_BYTES: Final = 31  # bytes a cycle from global memory to one cube core at most (facts.md D, ddr_rate)
 UNBOUNDED: Final = 4096  # assumed of a size without an upper limit when vector and cube are weighed
 START: Final = 8000  # cycles of a barrier of all cores and of filling the pipes (estimated)
 
@@ -74,6 +78,22 @@ class Near:
         return ceil_div(self.elements * 8, GM_BYTES)
 
 
+def arithmetic(body: Iterable[NStmt]) -> IntExpr:
+    """Cycles of all vector cores together that the statements take at least: each operation once for every element of the axes
+    it moves along, a product that is added up as one multiply-add."""
+    total = const(0)
+    for s in flat(body):
+        extents = {b.name: b.extent for b in all_axes(s) if b.extent is not None}
+        summed = isinstance(s, Red) and s.op == "sum" and isinstance(s.value, Binary) and s.value.op == "mul"
+        for e in walk(s.value):
+            if isinstance(e, Binary | Call):
+                elements = product(x for a, x in extents.items() if a in symbols(e))
+                total = total + (elements * sym("macCycles") if summed and e is s.value else elements)
+        if isinstance(s, Red) and not summed:
+            total = total + product(extents.values())
+    return ceil_div(total, LANES)
+
+
 def hf32_allowed(rule: Hf32 | None) -> IntExpr:
     """1 at the values of the rule's attribute at which float32 operands may be taken in HF32, 0 at all others."""
     total = const(0)
@@ -100,16 +120,19 @@ def prefers_cube(w: Work, sizes: Mapping[str, int]) -> bool:
     return w.vector_cycles().evaluate(sizes) > w.cube_cycles().evaluate(sizes)
 
 
-def typical_sizes(checked: CheckedSpec, bounds: Bounds) -> dict[str, int]:
-    """Sizes at which vector and cube are weighed: those of the first benchmark, else the largest up to 4096. What allows HF32 has
-    its default, else a value that does not: a caller who allows it is not presumed."""
-    sizes: dict[str, int] = {}
+def typical_sizes(checked: CheckedSpec, bounds: Bounds) -> tuple[dict[str, int], ...]:
+    """Sizes at which vector and cube are weighed: those of each benchmark, else one with the largest up to 4096. What allows HF32
+    has its default, else a value that does not: a caller who allows it is not presumed."""
+    usual: dict[str, int] = {}
     for name, (low, high) in bounds.known.items():
-        sizes[name] = max(low, min(high if high is not None else UNBOUNDED, UNBOUNDED))
+        usual[name] = max(low, min(high if high is not None else UNBOUNDED, UNBOUNDED))
     if (rule := checked.spec.hf32) is not None:
         default = next(p.default for p in checked.spec.params if p.symbol == rule.attr)
-        sizes[rule.attr] = default if isinstance(default, int) else max(rule.values) + 1
-    for b in checked.spec.bench[:1]:
-        sizes |= {n: v for n, v in b.sizes.items() if isinstance(v, int)}
-        sizes |= {n: v for n, v in b.attrs.items() if isinstance(v, int)}
-    return sizes
+        usual[rule.attr] = default if isinstance(default, int) else max(rule.values) + 1
+    out = []
+    for b in checked.spec.bench:
+        out.append(usual | {n: v for n, v in (*b.sizes.items(), *b.attrs.items()) if isinstance(v, int)})
+        for name, value in checked.derived:
+            if name not in b.sizes and not any(isinstance(a, Numel) for a in value.atoms()):
+                out[-1][name] = value.evaluate(out[-1])
+    return tuple(out) or (usual,)

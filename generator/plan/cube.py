@@ -14,25 +14,39 @@ from typing import Final
 
 from generator.formula.ir import Bound
 from generator.plan.contract import Chain, Contraction, Guard
+from generator.plan.cost import CUBE_GM_BYTES, CUBE_MACS
 from generator.plan.memory import GmRef
 from generator.plan.normal import Red, extent_of
 from generator.plan.stage import BuiltStage
 from generator.plan.tiles import SIZES, Refusal
 from generator.plan.tree import CUBE_FIELDS, Cond, Global, If, Int, Let, Loop, Matmul, MatmulCall, Node, Set, Stage, Var
-from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, min_of, mod, round_up, sym
+from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, min_of, mod, product, round_up, sym
 
-__all__ = ["ZEROS", "CubeStage", "build_cube", "zeros_needed"]
+__all__ = ["MOST_RANGES", "ZEROS", "CubeStage", "Ranges", "build_cube", "range_length", "ranges_pay", "zeros_needed"]
 
 FRACTAL: Final = 16  # rows and columns of one cube step (matmul.md, section 6)
 BASE: Final = 256  # most rows of a base tile: two baseM x baseK buffers fill L0A (64 KiB)
 BASE_K: Final = {2: 64, 4: 32}  # inner extent of a base tile by element bytes: the other half of the same bound
-WIDE: Final = 512  # most columns: where rows are few, wide tiles read the left operand less often
 L0B_BUFFER: Final = 65536 // 2  # bytes of one of two buffers of L0B (64 KiB)
+WIDE: Final = {size: L0B_BUFFER // (FRACTAL * size) for size in BASE_K}  # most columns by element bytes: a fractal deep, a buffer is full
 ROWS: Final = 128  # rows beside which a tile of the usual width fills the smallest L0C
+CUBES: Final = 18  # three quarters of the cube cores of most products (facts.md D)
+LEAST_RANGE: Final = 1024  # elements of the inner axis that are worth an item of their own: some ten base tiles (estimated)
+MOST_RANGES: Final = 64  # no product has more cube cores (facts.md D)
+PART_STEPS: Final = 3  # a part of the result is written, read and written once more as the sum
+SMALL_PART: Final = 64  # of the factors' bytes, the share that parts may cost
 STEPS: Final = 4  # most base tiles of the inner axis per L1 load
 L1: Final = 524288 - 1024  # bytes that two buffers of both operands may take (facts.md C.1; a mix kernel keeps some for itself)
 HALF_EVEN: Final = 0  # SetHF32's rounding (matmul.md, section 3)
-ZEROS: Final = WIDE * FRACTAL  # elements of the zero operand: both of its matrices fit
+ZEROS: Final = {size: wide * FRACTAL for size, wide in WIDE.items()}  # elements of the zero operand by bytes: both of its matrices fit
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The inner axis of a product in ranges of ``length`` elements, the last one shorter; their results lie along ``axis``."""
+
+    axis: Bound
+    length: IntExpr
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,22 @@ def zeros_needed(c: Contraction) -> bool:
     return bool(c.a.guards or c.b.guards)
 
 
+def ranges_pay(c: Contraction, sizes: Mapping[str, int]) -> bool:
+    """At these sizes the result is so few tiles that cores would be idle, and so small beside the factors that writing a part for
+    each range, and adding the parts, is next to nothing."""
+    m, n, k, batch = (x.evaluate(sizes) for x in (c.rows.extent, c.columns.extent, c.inner.extent, c.batch))
+    taps = product(extent_of(b) for b in c.taps).evaluate(sizes)
+    tiles = batch * -(-m // ROWS) * -(-n // BASE)
+    return 2 * tiles <= CUBES and k >= 2 * LEAST_RANGE and PART_STEPS * m * n * SMALL_PART <= (m + n) * k * taps
+
+
+def range_length(c: Contraction) -> IntExpr:
+    """Elements of a range, so that every core has one; whole loads to L1."""
+    tiles = c.batch * ceil_div(c.rows.extent, ROWS) * ceil_div(c.columns.extent, BASE)
+    most = min_of(floor_div(sym("cubeNum"), tiles), floor_div(c.inner.extent, LEAST_RANGE))
+    return round_up(ceil_div(c.inner.extent, max_of(min_of(most, MOST_RANGES), 1)), STEPS * max(BASE_K.values()))
+
+
 def build_cube(
     name: str,
     title: str,
@@ -57,16 +87,21 @@ def build_cube(
     number: int,
     args: tuple[str, ...],
     hf32: IntExpr | None = None,
+    beside: IntExpr | None = None,
+    ranges: Ranges | None = None,
 ) -> CubeStage:
-    """The stage of one contraction, the ``number``-th of its alternative; ``zeros`` is a workspace tensor of :data:`ZEROS`
-    zeros in the operands' type, ``hf32`` a tiling field that is not 0 where the operands, float32 then, are taken in HF32."""
-    return _Builder(name, s, c, gms, zeros, number, args).build(title, hf32)
+    """The stage of one contraction, the ``number``-th of its alternative; ``zeros`` is a workspace tensor of
+    :data:`ZEROS` zeros in the operands' type, ``hf32`` a tiling field that is not 0 where the operands, float32 then, are taken in HF32,
+    ``beside`` the cycles that vector cores work at the same time, ``ranges`` the ranges of the inner axis that are items each."""
+    return _Builder(name, s, c, gms, zeros, number, args, beside, ranges).build(title, hf32)
 
 
 class _Builder:
     def __init__(
-        self, name: str, s: Red, c: Contraction, gms: Mapping[str, GmRef], zeros: GmRef | None, number: int, args: tuple[str, ...]
-    ) -> None:
+        self, name: str, s: Red, c: Contraction, gms: Mapping[str, GmRef], zeros: GmRef | None, number: int, args: tuple[str, ...],
+        beside: IntExpr | None, ranges: Ranges | None,
+    ) -> None:  # fmt: skip
+        self.beside, self.ranges = beside, ranges
         self.name, self.s, self.c, self.gms, self.zeros, self.number, self.args = name, s, c, gms, zeros, number, args
         self.fields: list[tuple[str, IntExpr]] = []
         self.a, self.b, self.out = gms[c.a.tensor], gms[c.b.tensor], gms[s.target]
@@ -100,8 +135,8 @@ class _Builder:
         n, m, k = c.columns.extent, c.rows.extent, c.inner.extent
         room = sym("l0cFloats")
         widest = floor_div(floor_div(room, round_up(min_of(m, ROWS), FRACTAL)), FRACTAL) * FRACTAL
-        fewest = ceil_div(n, min_of(widest, WIDE))
-        busy = ceil_div(sym("cubeNum") * 3, 4)  # as many cores as take all of the memory's rate (facts.md E.5, E.7)
+        fewest = ceil_div(n, min_of(widest, WIDE[element]))
+        busy = self.busy(fewest)
         high = ceil_div(m, ROWS)
         wide = min_of(floor_div(n * high, m * fewest), 1)  # tiles are wider than high: columns are what is divided further
         more = min_of(ceil_div(busy, c.batch * high), ceil_div(n, FRACTAL))
@@ -125,6 +160,20 @@ class _Builder:
         for suffix, value in self.org.items():
             self.field(suffix, value)
         self.field("SingleK", k)
+
+    def busy(self, panels: IntExpr) -> IntExpr:
+        """Cores that keep the stage short: as many as take all of the memory's rate (facts.md E.5, E.7), fewer where that many end
+        before the vector cores do anyhow, because fewer read the left operand less often. ``panels``: the fewest of them."""
+        c, element = self.c, SIZES[self.a.ctype]
+        all_ = ceil_div(sym("cubeNum") * 3, 4)
+        if self.beside is None:
+            return all_
+        n, m, k = c.columns.extent, c.rows.extent, c.inner.extent
+        taps = product(b.extent for b in c.taps if b.extent is not None) * c.batch
+        moved = ceil_div((n * ceil_div(m, ROWS) + m * panels) * k * taps * element, CUBE_GM_BYTES)
+        work = ceil_div(round_up(n, FRACTAL) * round_up(m, FRACTAL) * k * taps, CUBE_MACS[element])
+        time = self.field("Beside", max_of(self.beside, 1))
+        return min_of(all_, max_of(ceil_div(moved, time), ceil_div(work, time)))
 
     def row_tiles(self) -> IntExpr:
         """Number of row tiles of one product."""
@@ -247,6 +296,12 @@ class _Builder:
         conds: list[Cond] = []
         if self.inner_guards:
             nodes, begin, depth = self.inner_range()
+        if self.ranges is not None:
+            start = sym(self.ranges.axis.name) * self.ranges.length
+            nodes.append(Let("rangeStart", max_of(begin, start)))
+            nodes.append(Let("rangeCount", max_of(min_of(begin + depth, start + self.ranges.length) - sym("rangeStart"), 0)))
+            begin, depth = sym("rangeStart"), sym("rangeCount")
+        if self.inner_guards:
             conds.append(Cond(">", depth, const(0)))
         conds += self.valid()
         a = c.a.offset.substitute({**self.start(c.rows, sym("row")), **self.start(c.inner, begin)})
@@ -271,7 +326,7 @@ class _Builder:
         """A product of zeros, with rows of zeros a tile long; the views of the operands are restored."""
         assert self.zeros is not None
         zeros = Global(self.zeros.name, const(0))
-        wide, deep = Int(const(WIDE)), Int(const(FRACTAL))
+        wide, deep = Int(const(WIDE[SIZES[self.a.ctype]])), Int(const(FRACTAL))
         first = MatmulCall("SetOrgShape", (wide, wide, deep, deep, Int(self.c.pitch)))
         back = MatmulCall("SetOrgShape", self.org_shape())
         return [first, *self.multiply(zeros, zeros, const(FRACTAL)), back]

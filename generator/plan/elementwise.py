@@ -14,9 +14,11 @@ from typing import Final
 
 from generator.plan.tiles import Context, Dim, Tile, View, capacity
 from generator.plan.tree import Access, Arg, Cond, Enum, Float, FloatConst, Int, Local, Scalar, Struct
-from generator.spec.integer import IntExpr, const, floor_div, min_of, product, sym
+from generator.spec.integer import IntExpr, ceil_div, const, floor_div, min_of, product, round_up, sym
 
-__all__ = ["add_products", "binary", "cast", "compare", "copy", "few", "fill", "fold_rows", "scalar_op", "select", "spread", "unary"]
+__all__ = [
+    "add_products", "binary", "cast", "compare", "copy", "few", "fill", "fold_rows", "negate", "scalar_op", "select", "spread", "unary",
+]  # fmt: skip
 
 LANES: Final = 64  # float32 elements of one repeat: 256 bytes (facts.md B.2)
 REPEATS: Final = 255  # repeatTime is uint8 (facts.md B.2)
@@ -92,6 +94,12 @@ def scalar_op(ctx: Context, api: str, dst: View, src: View, value: Scalar) -> No
         ctx.call(api, (dst.tile.at(off[0]), src.tile.at(off[1]), Float(value), Int(count)), acc[1:], acc[:1])
 
     _rowwise(ctx, (dst, src), emit)
+
+
+def negate(ctx: Context, dst: Tile, src: Tile) -> None:
+    """``dst = -src`` over whole 32-byte blocks, so that what is spread next finds them filled."""
+    whole = src.count if src.align % BLOCK == 0 else round_up(src.count, BLOCK)
+    ctx.call("Muls", (dst.at(), src.at(), Float(FloatConst(-1.0)), Int(whole)), (src.access(),), (dst.access(),))
 
 
 def fill(ctx: Context, dst: View, value: Scalar, template: str = "float") -> None:
@@ -349,7 +357,7 @@ def spread(ctx: Context, src: Tile) -> Tile:
 
 
 def _spread(ctx: Context, src: Tile, lasting: bool) -> Tile:
-    blocks = floor_div(src.count, BLOCK) if src.dims else const(1)
+    blocks = ceil_div(src.count, BLOCK) if src.align % BLOCK else floor_div(src.count, BLOCK)
     extra = _spread_extra(src)
     out = ctx.tile("spread", src.dims, align=src.align, extra=extra, temporary=not lasting, own=lasting)
     start = sym(ctx.fresh("block"))

@@ -6,14 +6,15 @@ destination given, else to an operand that dies with this instruction, else to a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
 from generator.formula.ir import Attr, Binary, Call, Cast, Compare, Expr, IntVal, Load, Logic, Neg, Not, Num, Where
+from generator.formula.walk import loads
 from generator.plan import elementwise as ew
 from generator.plan.rules import PRIMITIVES, expand
 from generator.plan.sharing import repeated, substituted
-from generator.plan.tiles import Context, Dim, Refusal, Tile, View
+from generator.plan.tiles import Context, Dim, Frame, Refusal, Tile, View
 from generator.plan.tree import Float, FloatConst, FloatField, FloatOfInt, FloatOp, Int, Scalar
 from generator.spec.integer import Func, IntExpr, const, sym
 
@@ -32,11 +33,13 @@ _ARGUMENT: Final = "\x00argument"  # a Load of this name stands for an operand t
 
 
 class Lowering:
-    """Lowers the expressions of one statement; ``load`` gives the view of a tensor element pattern."""
+    """Lowers the expressions of one statement; ``load`` gives the view of a tensor element pattern, ``env`` the tiles of local
+    tensors."""
 
-    def __init__(self, ctx: Context, load: Callable[[Load], View]) -> None:
+    def __init__(self, ctx: Context, load: Callable[[Load], View], env: Mapping[str, Tile] | None = None) -> None:
         self.ctx = ctx
         self.load = load
+        self.env = env if env is not None else {}
         self.bound: list[Operand] = []
 
     # entry points -----------------------------------------------------------------------------------------------------
@@ -111,6 +114,8 @@ class Lowering:
                 return self.arith("mul", self.value(x), FloatConst(-1.0), dst)
             case Binary(op="pow" | "floordiv" | "mod" as op, a=a, b=b):
                 return self.rule(op, (a, b), dst)
+            case Binary(op="add" | "sub" as op, a=a, b=b):
+                return self.added(op, a, b, dst)
             case Binary(op=op, a=a, b=b):
                 return self.arith(op, self.value(a), self.value(b), dst)
             case Call(fn=fn, args=args):
@@ -199,6 +204,68 @@ class Lowering:
         ew.fill(self.ctx, out.view(), a)
         ew.binary(self.ctx, _BINARY[op], out.view(), out.view(), b)
         return self.done(out, b)
+
+    def added(self, op: str, a: Expr, b: Expr, dst: Tile | None) -> Operand:
+        """A sum or a difference; a product is added to what is already a tile of its own without a tile in between."""
+        if op == "add" and is_product(a) and not is_product(b):
+            a, b = b, a
+        if not is_product(b):
+            return self.arith(op, self.value(a), self.value(b), dst)
+        total = self.value(a, None if dst is None or self.touches(b, dst) else dst)
+        assert isinstance(b, Binary)
+        p, q = self.value(b.a), self.value(b.b)
+        if isinstance(total, View) and isinstance(p, View) and isinstance(q, View) and self.owned(total, dst):
+            dims = total.tile.dims
+            small = next((v for v in (p, q) if not {d.key for d in dims} <= v.axes() and self.negatable(v)), None)
+            if self.dims(total, p, q) == dims and (op == "add" or small is not None):
+                if op == "sub" and small is not None:
+                    p, q = self.negated(small), q if small is p else p
+                ew.add_products(self.ctx, total, p, q, ())
+                return self.done(total.tile, p, q)
+        return self.arith(op, total, self.arith("mul", p, q, None), dst)
+
+    def owned(self, v: View, dst: Tile | None) -> bool:
+        """A whole tile that may be changed: nothing else stands for it."""
+        t = v.tile
+        mine = t.temporary or (dst is not None and t.name == dst.name)
+        return mine and v == t.view() and t.ctype == "float" and not self.ctx.pins.get(t.name)
+
+    def touches(self, e: Expr, tile: Tile) -> bool:
+        """``e`` reads ``tile``."""
+        for ld in loads(e):
+            if ld.tensor.startswith(_ARGUMENT):
+                v = self.bound[int(ld.tensor[len(_ARGUMENT) :])]
+                known = v.tile if isinstance(v, View) else None
+            else:
+                known = self.env.get(ld.tensor)
+            if known is not None and known.name == tile.name:
+                return True
+        return False
+
+    def lasting(self, t: Tile) -> Frame | None:
+        """The frame where a tile was loaded, when loops have been opened since."""
+        home = self.ctx.homes.get(t.name)
+        return None if home is self.ctx.frames[-1] else home
+
+    def negatable(self, v: View) -> bool:
+        """Negating all of the tile is no more work than negating what the view shows."""
+        return v == v.tile.view() or self.lasting(v.tile) is not None
+
+    def negated(self, v: View) -> View:
+        """``-v``: of what was loaded before the loops that are open now, before them, once."""
+        ctx, src, home = self.ctx, v.tile, self.lasting(v.tile)
+        if home is None:
+            out = src if self.owned(v, None) else ctx.tile("minus", src.dims, align=src.align)
+            ew.negate(ctx, out, src)
+            return View(self.done(out, v).tile, v.index)
+        known = ctx.negatives.get(src.name)
+        if known is None or known[1] not in ctx.frames:
+            with ctx.at(home):
+                out = ctx.tile("minus", src.dims, temporary=False, align=src.align, own=True)
+                ew.negate(ctx, out, src)
+            known = ctx.negatives[src.name] = (out, home)
+            ctx.homes[out.name] = home
+        return View(known[0], v.index)
 
     @staticmethod
     def as_view(v: Operand) -> View:
@@ -356,6 +423,11 @@ class Lowering:
         ew.cast(self.ctx, out.view(), narrow.view(), back)
         self.ctx.release(narrow)
         return self.done(out, x)
+
+
+def is_product(e: Expr) -> bool:
+    """A product of two values."""
+    return isinstance(e, Binary) and e.op == "mul"
 
 
 def fold(op: str, a: Scalar, b: Scalar) -> Scalar:

@@ -17,7 +17,7 @@ from generator.plan.tiles import BLOCK_COUNT, SIZES, Context, Dim, Tile, capacit
 from generator.plan.tree import Call, Cond, CType, Enum, Float, FloatConst, Get, Global, Int, Scalar, Struct
 from generator.spec.integer import IntExpr, const, floor_div, max_of, min_of, product, round_up, sym
 
-__all__ = ["convert", "gather_table", "load"]
+__all__ = ["convert", "gather_table", "load", "load_dense"]
 
 _ONE: Final = Float(FloatConst(1.0))
 _FLOATING: Final = {"half": "CAST_NONE", "bfloat16_t": "CAST_NONE", "int16_t": "CAST_NONE", "int32_t": "CAST_RINT", "int64_t": "CAST_RINT"}
@@ -37,6 +37,20 @@ def load(ctx: Context, gm: GmRef, index: tuple[IntExpr, ...], guarded: Sequence[
     if not dims or fp.steps[dims[-1].key].value == 1:
         return _direct(ctx, gm, fp, dims)
     return _gathered(ctx, gm, fp, dims)
+
+
+def load_dense(ctx: Context, gm: GmRef, index: tuple[IntExpr, ...]) -> Tile | None:
+    """The same tile without padding between its rows, where it is float and lies gap-free in memory; for uses that take its
+    elements one by one."""
+    fp = footprint(ctx, gm, index)
+    dims = ctx.dims_of(fp.steps)
+    run = contiguous_run(fp, ctx.axis)
+    if gm.ctype != "float" or ctx.spill or len(dims) < 2 or run != tuple(d.key for d in dims):
+        return None
+    raw = ctx.alloc("vecin", f"{gm.name}In", dims, gm.ctype, capacity(dims, 1, gm.ctype), 1)
+    data_in(ctx, gm, fp.base, raw, const(0), const(1), raw.count * SIZES[gm.ctype], const(0))
+    ctx.hand_over(raw)
+    return raw
 
 
 # --- direct ------------------------------------------------------------------------------------------------------------

@@ -350,7 +350,7 @@ class _Builder:
         if isinstance(c, str):
             self.notes.append(f"{s.target}: on the vector unit: {c}")
             return None
-        width = 2 if self.dtype(left.tensor) in ("float16", "bfloat16") else 4
+        width = _width(self.dtype(left.tensor))
         made_bytes = const(0)
         for m in flat(made):
             made_bytes = made_bytes + _elements(m) * (2 if m.target in self.added else 4)
@@ -374,7 +374,7 @@ class _Builder:
         for name, fill in self.fills.items():
             if self.added[name] == dtype:
                 return fill.target
-        axis = (Bound("zero_at", const(ZEROS)),)
+        axis = (Bound(f"{dtype}_zero_at", const(ZEROS[_width(dtype)])),)
         name = _fresh("zeros", axis, self.tensors)
         self.added[name] = dtype
         self.fills[name] = Map(name, _plain(axis), axis, Num(0.0))
@@ -423,6 +423,11 @@ def _bijective(m: Map) -> bool:
     assert isinstance(m.value, Load)
     found = [i.symbol for i in m.value.indices if isinstance(i, IntExpr)]
     return len(found) == len(m.value.indices) and sorted(n or "" for n in found) == sorted(b.name for b in m.axes)
+
+
+def _width(dtype: str) -> int:
+    """Bytes of one element of a cube operand."""
+    return 2 if dtype in ("float16", "bfloat16") else 4
 
 
 def _elements(m: Map | Red) -> IntExpr:

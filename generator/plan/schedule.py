@@ -29,6 +29,11 @@ class Group:
     statements: tuple[NStmt, ...]
     grid: tuple[str, ...]
 
+    @property
+    def cube(self) -> bool:
+        """The one statement is a product for the cube."""
+        return any(isinstance(s, Red) and s.cube for s in self.statements)
+
 
 @dataclass(frozen=True, slots=True)
 class LoopItem:

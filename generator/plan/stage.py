@@ -223,7 +223,7 @@ class _StageBuilder(Body):
                 continue
             spread |= any(row.name in symbols(ld) and lane.name not in symbols(ld) for ld in loads(s.value))
             added |= isinstance(s, Red) and self.addable(s, [b.name for b in s.reduced]) is not None
-        return const(LEAST_LANES) if added else const(2 * LEAST_LANES) if spread else extent_of(lane)
+        return const(2 * LEAST_LANES) if added or spread else extent_of(lane)
 
     def decode(self, item: IntExpr, tiled: Sequence[_Tiled], outer: Sequence[Bound]) -> set[str]:
         """Locals for the tile starts and the outer axes of one work item; the names it introduces."""

@@ -156,6 +156,7 @@ class Context:
     frugal: bool = False  # tiles of any size share a TBuf: a stage would have too many buffers otherwise
     homes: dict[str, Frame] = field(default_factory=dict)  # loaded tiles, which do not change: the frame where they are
     spreads: dict[str, tuple[Tile, Frame]] = field(default_factory=dict)  # of such tiles, kept as long
+    negatives: dict[str, tuple[Tile, Frame]] = field(default_factory=dict)  # likewise
     held: bool = False  # what is loaded now serves many turns of the innermost loop: one buffer is enough
     spill: bool = False  # loads move to TBufs at once: too many queue buffers would be alive otherwise
 

@@ -16,7 +16,7 @@ from generator.plan import plan
 from generator.plan.assemble import presence_sets
 from generator.plan.axes import flat, unify
 from generator.plan.bounds import Bounds
-from generator.plan.cost import hf32_allowed, prefers_cube
+from generator.plan.cost import hf32_allowed, prefers_cube, typical_sizes
 from generator.plan.normal import Map, Normal, Red, normalise
 from generator.plan.products import Products, simplified, with_products
 from generator.plan.tree import MatmulCall
@@ -277,3 +277,11 @@ def test_only_products_of_float32_are_taken_in_hf32() -> None:
             calls = [n for n in s.body if isinstance(n, MatmulCall) and n.method == "SetHF32"]
             assert len(calls) == (2 if dict(kernel.dtypes)["x"] == "float32" else 0)
             assert not calls or s.body.index(calls[1]) == len(s.body) - 2, "the mode is left before End"
+
+
+def test_typical_sizes_are_those_of_each_benchmark_and_what_follows_from_them() -> None:
+    checked = formula.load(Path(__file__).resolve().parents[2] / "specs/conv/conv_tbc_backward.yaml")
+    found = typical_sizes(checked, Bounds(bounds_of(checked)))
+    assert len(found) == len(checked.spec.bench)
+    for sizes in found:
+        assert sizes["H_out"] == sizes["H_in"] + 2 * sizes["pad"] - sizes["K"] + 1

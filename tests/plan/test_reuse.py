@@ -77,7 +77,7 @@ def test_rows_of_such_a_sum_are_the_repeats_of_its_instructions() -> None:
     assert not isinstance(solved, str), solved
     (tiles,) = [s.tiles for s in solved.stages]
     name = made.stages[0].name
-    assert tiles[f"{name}BTile"] == 64
+    assert tiles[f"{name}BTile"] == 128
     assert tiles[f"{name}ATile"] > 64
 
 

@@ -96,20 +96,22 @@ def test_a_loop_whose_body_mixes_axes_is_driven_from_the_kernel_with_syncs() -> 
     assert any(isinstance(c, list) and "sync" in c for c in controls(made.body))
 
 
+def copies(nodes: tuple[Node, ...], depth: int = 0) -> list[tuple[str, int]]:
+    """Tensors read from global memory, with how many loops stand around each read."""
+    out = []
+    for n in nodes:
+        if isinstance(n, Call) and n.api == "DataCopyPad" and n.pipe == "MTE2":
+            out.append((n.args[1].name, depth))  # type: ignore[union-attr]
+        elif isinstance(n, Loop):
+            out += copies(n.body, depth + 1)
+    return out
+
+
 def test_loads_that_no_loop_changes_stand_before_it() -> None:
     text = "h[b] = x[0, b]\nfor t in range(5):\n    h[b] = h[b] * w[b] + x[t, b]\ny[b] = h[b]"
     stage = alternatives({"x": ("in", "A, B"), "w": ("in", "B"), "y": ("out", "B")}, text.replace("range(5)", "range(A)"))["full"].stages[0]
 
-    def copies(nodes: tuple[Node, ...], depth: int) -> list[tuple[str, int]]:
-        out = []
-        for n in nodes:
-            if isinstance(n, Call) and n.api == "DataCopyPad" and n.pipe == "MTE2":
-                out.append((n.args[1].name, depth))  # type: ignore[union-attr]
-            elif isinstance(n, Loop):
-                out += copies(n.body, depth + 1)
-        return out
-
-    assert sorted(copies(stage.body, 0)) == [("w", 1), ("x", 1), ("x", 2)]
+    assert sorted(copies(stage.body)) == [("w", 1), ("x", 1), ("x", 2)]
 
 
 def test_every_stage_frees_what_it_allocates_and_ends_no_queue_over_eight_buffers() -> None:
@@ -172,6 +174,21 @@ def test_parts_of_one_tensor_are_written_without_a_barrier_between_them() -> Non
     a = next(x for x in made if [s.title for s in x.stages].count("dz") == 2)
     order = controls(a.body)
     first, last = (k for k, s in enumerate(a.stages) if s.title == "dz")
-    reader = next(k for k, s in enumerate(a.stages) if s.title == "scaled")
+    reader = next(k for k, s in enumerate(a.stages) if s.title == "dmix, sum_1_terms, drms, toward_x")
     assert "sync" not in order[order.index(first) : order.index(last)]
     assert "sync" in order[order.index(last) : order.index(reader)]
+
+
+def test_sums_of_one_kind_are_split_over_cores_together() -> None:
+    params = {"x": ("in", "A, B"), "w": ("in", "A"), "y": ("out", "B"), "z": ("out", "B")}
+    made = alternatives(params, "y[b] = sum[a](x[a, b])\nz[b] = sum[a](x[a, b] * w[a])")["walked"]
+    parts = [s for s in made.stages if "_part" in s.title]
+    assert len(parts) == 1
+    assert parts[0].title.count("_part") == 2
+    assert [name for name, _ in copies(parts[0].body)].count("x") == 1  # for both
+
+
+def test_sums_of_different_kinds_are_split_apart() -> None:
+    params = {"x": ("in", "A, B"), "y": ("out", "B"), "z": ("out", "A")}
+    made = alternatives(params, "y[b] = sum[a](x[a, b])\nz[a] = sum[b](x[a, b])")["walked"]
+    assert max(s.title.count("_part") for s in made.stages) <= 1

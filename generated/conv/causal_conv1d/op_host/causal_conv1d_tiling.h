@@ -102,10 +102,10 @@ inline Checked YLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + 32;                                          // in1: biasIn
     bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                   // in2: xIn, 2 copies
     bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 4, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc0: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc1: padded
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc2: lanes
-    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc0: sum_1Tile
+    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc1: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc2: padded
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc3: lanes
     bytes = bytes + CeilDiv(s.K, 8) * 256;                       // calc4: spread
     bytes = bytes + 256;                                         // calc5: spread
     return bytes;
@@ -124,9 +124,8 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc1: xTile
     bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
     bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc3: lanes
-    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + 256;                                        // calc4: spread
     bytes = bytes + 256;                                        // calc5: spread
-    bytes = bytes + 256;                                        // calc6: spread
     return bytes;
 }
 
@@ -139,10 +138,10 @@ inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.K, 8) * 32;                        // in0: weightIn
     bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                   // in1: xIn, 2 copies
     bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 4, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc0: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc1: padded
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc2: lanes
-    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc0: sum_1Tile
+    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc1: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc2: padded
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc3: lanes
     bytes = bytes + CeilDiv(s.K, 8) * 256;                       // calc4: spread
     return bytes;
 }
@@ -160,8 +159,7 @@ inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc1: xTile
     bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
     bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc3: lanes
-    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + 256;                                        // calc5: spread
+    bytes = bytes + 256;                                        // calc4: spread
     return bytes;
 }
 
@@ -177,14 +175,13 @@ inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 2, 32) * 64;   // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.K, 16) * 64;                       // calc0: weightTile
     bytes = bytes + 64;                                          // calc1: biasTile
-    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc2: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc3: padded
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc4: values
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc5: lanes
-    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc6: sum_1Tile
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc2: sum_1Tile
+    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc3: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc4: padded
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc5: values
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc6: lanes
     bytes = bytes + CeilDiv(s.K, 16) * 512;                      // calc7: spread
-    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc8: tmp
-    bytes = bytes + 512;                                         // calc9: spread
+    bytes = bytes + 512;                                         // calc8: spread
     return bytes;
 }
 
@@ -204,9 +201,8 @@ inline Checked YLedger6(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // calc4: values
     bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc5: lanes
     bytes = bytes + 64;                                         // calc6: weightTile
-    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc7: tmp
+    bytes = bytes + 512;                                        // calc7: spread
     bytes = bytes + 512;                                        // calc8: spread
-    bytes = bytes + 512;                                        // calc9: spread
     return bytes;
 }
 
@@ -220,13 +216,12 @@ inline Checked YLedger7(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // in1: xIn, 2 copies
     bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 2, 32) * 64;   // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.K, 16) * 64;                       // calc0: weightTile
-    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc1: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc2: padded
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc3: values
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc4: lanes
-    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc5: sum_1Tile
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc1: sum_1Tile
+    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc2: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc3: padded
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc4: values
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc5: lanes
     bytes = bytes + CeilDiv(s.K, 16) * 512;                      // calc6: spread
-    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc7: tmp
     return bytes;
 }
 
@@ -245,8 +240,7 @@ inline Checked YLedger8(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // calc3: values
     bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc4: lanes
     bytes = bytes + 64;                                         // calc5: weightTile
-    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc6: tmp
-    bytes = bytes + 512;                                        // calc7: spread
+    bytes = bytes + 512;                                        // calc6: spread
     return bytes;
 }
 
@@ -257,8 +251,8 @@ inline bool FitY(Sizes &s, const Chip &chip)
     s.yTTile = Checked(8);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 64), false, &YLedger,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 128), false,
+                    &YLedger, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger, coreNum, ub);
 }
@@ -283,7 +277,7 @@ inline bool FitY3(Sizes &s, const Chip &chip)
     s.yTTile = Checked(8);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 64), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 128), false,
                     &YLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger3, coreNum, ub);
@@ -309,7 +303,7 @@ inline bool FitY5(Sizes &s, const Chip &chip)
     s.yTTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 64), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 128), false,
                     &YLedger5, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger5, coreNum, ub);
@@ -335,7 +329,7 @@ inline bool FitY7(Sizes &s, const Chip &chip)
     s.yTTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 64), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 128), false,
                     &YLedger7, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger7, coreNum, ub);

@@ -37,10 +37,10 @@ public:
         pipe->InitBuffer(in1Queue_, 1, 32);
         pipe->InitBuffer(in2Queue_, 2, ceilYTTileBy8_ * 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, K_ * yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, K_ * yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
         pipe->InitBuffer(calc4Buf_, ceilKBy8_ * 256);
         pipe->InitBuffer(calc5Buf_, 256);
     }
@@ -77,7 +77,8 @@ public:
                 const int64_t bStart = tile * yBTile_;
                 const int64_t bCount = MinOf(yBTile_, B_ - bStart);
                 // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
-                AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                 for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t k = 0; k < K_; ++k) {
                         const int64_t low = MaxOf(0, K_ - k - tStart - 1);
@@ -91,13 +92,13 @@ public:
                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                             in2Queue_.EnQue(xIn);
                             xIn = in2Queue_.DeQue<float>();
-                            AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
+                            AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
                             VectorBarrier();
                             AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
                             VectorBarrier();
                             AscendC::Muls(padded[8], xIn, 1.0f, valid);
                             in2Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
+                            AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
                             AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
                             VectorBarrier();
                             AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
@@ -115,7 +116,6 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, bCount * tPitch);
                 for (int64_t k = 0; k < K_; ++k) {
@@ -190,10 +190,10 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // biasIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
@@ -255,9 +255,8 @@ public:
         pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
         pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, 256);
         pipe->InitBuffer(calc5Buf_, 256);
-        pipe->InitBuffer(calc6Buf_, 256);
     }
 
     __aicore__ inline void Process()
@@ -274,7 +273,7 @@ public:
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(biasIn);
             biasIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
             VectorBarrier();
             AscendC::Brcb(spread1, biasIn, 1, AscendC::BrcbRepeatParams(1, 8));
             for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
@@ -287,6 +286,7 @@ public:
                 for (int64_t k = 0; k < K_; ++k) {
                     // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                    VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         const int64_t low = MaxOf(0, K_ - k - tStart - 1);
                         const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
@@ -326,14 +326,13 @@ public:
                                          AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                     in0Queue_.EnQue(weightIn);
                     weightIn = in0Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
                     AscendC::Brcb(spread, weightIn, 1, AscendC::BrcbRepeatParams(1, 8));
                     if (tPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < tPitch; col += 64) {
                             for (int64_t first = 0; first < bCount; first += 255) {
-                                AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread,
+                                AscendC::Mul(xTile[first * tPitch + col], xTile[first * tPitch + col], spread,
                                              MinOf(64, tPitch - col), MinOf(255, bCount - first),
                                              AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 0));
                             }
@@ -342,12 +341,12 @@ public:
                         VectorBarrier();
                         for (int64_t b = 0; b < bCount; ++b) {
                             for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                                AscendC::Mul(tmp[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
+                                AscendC::Mul(xTile[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
                                              MinOf(255, (tPitch / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                             }
                             if (tPitch - (tPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp[b * tPitch + (tPitch / 64) * 64],
+                                AscendC::Mul(xTile[b * tPitch + (tPitch / 64) * 64],
                                              xTile[b * tPitch + (tPitch / 64) * 64], spread,
                                              tPitch - (tPitch / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -355,7 +354,7 @@ public:
                         }
                     }
                     VectorBarrier();
-                    AscendC::Add(sumAcc, sumAcc, tmp, bCount * tPitch);
+                    AscendC::Add(sumAcc, sumAcc, xTile, bCount * tPitch);
                     in0Queue_.FreeTensor(weightIn);
                 }
                 AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
@@ -403,9 +402,8 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -460,10 +458,10 @@ public:
         pipe->InitBuffer(in0Queue_, 1, ceilKBy8_ * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilYTTileBy8_ * 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, K_ * yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, K_ * yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
         pipe->InitBuffer(calc4Buf_, ceilKBy8_ * 256);
     }
 
@@ -492,7 +490,8 @@ public:
                 const int64_t bStart = tile * yBTile_;
                 const int64_t bCount = MinOf(yBTile_, B_ - bStart);
                 // y[b, d, t] = 0.0 + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
-                AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                 for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t k = 0; k < K_; ++k) {
                         const int64_t low = MaxOf(0, K_ - k - tStart - 1);
@@ -506,13 +505,13 @@ public:
                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                             in1Queue_.EnQue(xIn);
                             xIn = in1Queue_.DeQue<float>();
-                            AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
+                            AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
                             VectorBarrier();
                             AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
                             VectorBarrier();
                             AscendC::Muls(padded[8], xIn, 1.0f, valid);
                             in1Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
+                            AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
                             AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
                             VectorBarrier();
                             AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
@@ -530,7 +529,6 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, bCount * tPitch);
                 for (int64_t k = 0; k < K_; ++k) {
@@ -581,10 +579,10 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // weightIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
@@ -643,8 +641,7 @@ public:
         pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
         pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, 256);
+        pipe->InitBuffer(calc4Buf_, 256);
     }
 
     __aicore__ inline void Process()
@@ -662,6 +659,7 @@ public:
             for (int64_t k = 0; k < K_; ++k) {
                 // y[b, d, t] = 0.0 + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
                 AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                VectorBarrier();
                 for (int64_t b = 0; b < bCount; ++b) {
                     const int64_t low = MaxOf(0, K_ - k - tStart - 1);
                     const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
@@ -701,14 +699,13 @@ public:
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(weightIn);
                 weightIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
                 AscendC::Brcb(spread, weightIn, 1, AscendC::BrcbRepeatParams(1, 8));
                 if (tPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < tPitch; col += 64) {
                         for (int64_t first = 0; first < bCount; first += 255) {
-                            AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread,
+                            AscendC::Mul(xTile[first * tPitch + col], xTile[first * tPitch + col], spread,
                                          MinOf(64, tPitch - col), MinOf(255, bCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 0));
                         }
@@ -717,19 +714,19 @@ public:
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
+                            AscendC::Mul(xTile[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
                                          MinOf(255, (tPitch / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[b * tPitch + (tPitch / 64) * 64], xTile[b * tPitch + (tPitch / 64) * 64],
+                            AscendC::Mul(xTile[b * tPitch + (tPitch / 64) * 64], xTile[b * tPitch + (tPitch / 64) * 64],
                                          spread, tPitch - (tPitch / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                     }
                 }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, tmp, bCount * tPitch);
+                AscendC::Add(sumAcc, sumAcc, xTile, bCount * tPitch);
                 in1Queue_.FreeTensor(weightIn);
             }
             AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
@@ -753,8 +750,7 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
     AscendC::GlobalTensor<float> yGm_;
@@ -814,14 +810,13 @@ public:
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, ceilKBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, 64);
-        pipe->InitBuffer(calc2Buf_, K_ * yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc4Buf_, ceilYTTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, K_ * yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilYTTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc5Buf_, ceilYTTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, yTTile_ * 4);
         pipe->InitBuffer(calc7Buf_, ceilKBy16_ * 512);
-        pipe->InitBuffer(calc8Buf_, yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc9Buf_, 512);
+        pipe->InitBuffer(calc8Buf_, 512);
     }
 
     __aicore__ inline void Process()
@@ -831,21 +826,19 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, K_ * yBTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, K_ * yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yTTile_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, yBTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, yTTile_);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilKBy16_ * 128);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, yBTile_ * yTTile_);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, 128);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, 128);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
@@ -876,14 +869,15 @@ public:
                 AscendC::Brcb(spread[block * 64], weightTile[block * 8], MinOf(255, ceilKBy16_ * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            AscendC::LocalTensor<float> spread1 = calc9Buf_.Get<float>();
-            AscendC::Brcb(spread1, biasTile, 1, AscendC::BrcbRepeatParams(1, 8));
+            AscendC::LocalTensor<float> spread1 = calc8Buf_.Get<float>();
+            AscendC::Brcb(spread1, biasTile, 2, AscendC::BrcbRepeatParams(1, 8));
             for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
                  tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
                 const int64_t bStart = tile * yBTile_;
                 const int64_t bCount = MinOf(yBTile_, B_ - bStart);
                 // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
-                AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
                 for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t k = 0; k < K_; ++k) {
                         const int64_t low = MaxOf(0, K_ - k - tStart - 1);
@@ -897,15 +891,15 @@ public:
                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                             in2Queue_.EnQue(xIn);
                             xIn = in2Queue_.DeQue<Element>();
-                            AscendC::LocalTensor<float> padded = calc3Buf_.Get<float>();
+                            AscendC::LocalTensor<float> padded = calc4Buf_.Get<float>();
                             VectorBarrier();
                             AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                            AscendC::LocalTensor<float> values = calc4Buf_.Get<float>();
+                            AscendC::LocalTensor<float> values = calc5Buf_.Get<float>();
                             AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
                             VectorBarrier();
                             AscendC::Muls(padded[8], values, 1.0f, valid);
                             in2Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc5Buf_.Get<int32_t>();
+                            AscendC::LocalTensor<int32_t> lanes = calc6Buf_.Get<int32_t>();
                             AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
                             VectorBarrier();
                             AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
@@ -923,7 +917,7 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
+                VectorBarrier();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, bCount * tPitch);
                 for (int64_t k = 0; k < K_; ++k) {
                     if (tPitch <= 2040 && K_ * tPitch <= 2040) {
@@ -954,12 +948,11 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
                 if (tPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
                         for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                            AscendC::Add(tmp[first1 * tPitch + col1], spread1, sum_1Tile[first1 * tPitch + col1],
+                            AscendC::Add(sum_1Tile[first1 * tPitch + col1], spread1, sum_1Tile[first1 * tPitch + col1],
                                          MinOf(64, tPitch - col1), MinOf(255, bCount - first1),
                                          AscendC::BinaryRepeatParams(1, 0, 1, (tPitch / 8), 0, (tPitch / 8)));
                         }
@@ -968,12 +961,12 @@ public:
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start1 = 0; start1 < (tPitch / 64); start1 += 255) {
-                            AscendC::Add(tmp[b * tPitch + start1 * 64], spread1, sum_1Tile[b * tPitch + start1 * 64],
-                                         64, MinOf(255, (tPitch / 64) - start1),
+                            AscendC::Add(sum_1Tile[b * tPitch + start1 * 64], spread1,
+                                         sum_1Tile[b * tPitch + start1 * 64], 64, MinOf(255, (tPitch / 64) - start1),
                                          AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Add(tmp[b * tPitch + (tPitch / 64) * 64], spread1,
+                            AscendC::Add(sum_1Tile[b * tPitch + (tPitch / 64) * 64], spread1,
                                          sum_1Tile[b * tPitch + (tPitch / 64) * 64], tPitch - (tPitch / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
@@ -981,7 +974,7 @@ public:
                 }
                 AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
+                AscendC::Cast(yOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
                 out0Queue_.EnQue(yOut);
                 yOut = out0Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(
@@ -1000,14 +993,13 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // weightTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // values
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -1074,9 +1066,8 @@ public:
         pipe->InitBuffer(calc4Buf_, ceilYTTileBy16_ * 64);
         pipe->InitBuffer(calc5Buf_, yTTile_ * 4);
         pipe->InitBuffer(calc6Buf_, 64);
-        pipe->InitBuffer(calc7Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc7Buf_, 512);
         pipe->InitBuffer(calc8Buf_, 512);
-        pipe->InitBuffer(calc9Buf_, 512);
     }
 
     __aicore__ inline void Process()
@@ -1096,11 +1087,9 @@ public:
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, yBTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, 128);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
         AscendC::Duplicate<float>(calc8Zero, 0.0f, 128);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, 128);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
@@ -1117,19 +1106,19 @@ public:
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, 16);
             in0Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> spread1 = calc9Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread1 = calc8Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Brcb(spread1, biasTile, 1, AscendC::BrcbRepeatParams(1, 8));
+            AscendC::Brcb(spread1, biasTile, 2, AscendC::BrcbRepeatParams(1, 8));
             for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
                  tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
                 const int64_t bStart = tile * yBTile_;
                 const int64_t bCount = MinOf(yBTile_, B_ - bStart);
                 AscendC::LocalTensor<float> sumAcc = calc1Buf_.Get<float>();
                 AscendC::Duplicate<float>(sumAcc, 0.0f, bCount * tPitch);
-                VectorBarrier();
                 for (int64_t k = 0; k < K_; ++k) {
                     // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
                     AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
+                    VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         const int64_t low = MaxOf(0, K_ - k - tStart - 1);
                         const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
@@ -1174,15 +1163,14 @@ public:
                     AscendC::LocalTensor<float> weightTile = calc6Buf_.Get<float>();
                     AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, 16);
                     in0Queue_.FreeTensor(weightIn);
-                    AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> spread = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
                     VectorBarrier();
-                    AscendC::Brcb(spread, weightTile, 1, AscendC::BrcbRepeatParams(1, 8));
+                    AscendC::Brcb(spread, weightTile, 2, AscendC::BrcbRepeatParams(1, 8));
                     if (tPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < tPitch; col += 64) {
                             for (int64_t first = 0; first < bCount; first += 255) {
-                                AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread,
+                                AscendC::Mul(xTile[first * tPitch + col], xTile[first * tPitch + col], spread,
                                              MinOf(64, tPitch - col), MinOf(255, bCount - first),
                                              AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 0));
                             }
@@ -1191,12 +1179,12 @@ public:
                         VectorBarrier();
                         for (int64_t b = 0; b < bCount; ++b) {
                             for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                                AscendC::Mul(tmp[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
+                                AscendC::Mul(xTile[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
                                              MinOf(255, (tPitch / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                             }
                             if (tPitch - (tPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp[b * tPitch + (tPitch / 64) * 64],
+                                AscendC::Mul(xTile[b * tPitch + (tPitch / 64) * 64],
                                              xTile[b * tPitch + (tPitch / 64) * 64], spread,
                                              tPitch - (tPitch / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -1204,14 +1192,14 @@ public:
                         }
                     }
                     VectorBarrier();
-                    AscendC::Add(sumAcc, sumAcc, tmp, bCount * tPitch);
+                    AscendC::Add(sumAcc, sumAcc, xTile, bCount * tPitch);
                 }
-                AscendC::LocalTensor<float> tmp1 = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
                 if (tPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
                         for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                            AscendC::Add(tmp1[first1 * tPitch + col1], spread1, sumAcc[first1 * tPitch + col1],
+                            AscendC::Add(tmp[first1 * tPitch + col1], spread1, sumAcc[first1 * tPitch + col1],
                                          MinOf(64, tPitch - col1), MinOf(255, bCount - first1),
                                          AscendC::BinaryRepeatParams(1, 0, 1, (tPitch / 8), 0, (tPitch / 8)));
                         }
@@ -1220,12 +1208,12 @@ public:
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start1 = 0; start1 < (tPitch / 64); start1 += 255) {
-                            AscendC::Add(tmp1[b * tPitch + start1 * 64], spread1, sumAcc[b * tPitch + start1 * 64], 64,
+                            AscendC::Add(tmp[b * tPitch + start1 * 64], spread1, sumAcc[b * tPitch + start1 * 64], 64,
                                          MinOf(255, (tPitch / 64) - start1),
                                          AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Add(tmp1[b * tPitch + (tPitch / 64) * 64], spread1,
+                            AscendC::Add(tmp[b * tPitch + (tPitch / 64) * 64], spread1,
                                          sumAcc[b * tPitch + (tPitch / 64) * 64], tPitch - (tPitch / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
@@ -1233,7 +1221,7 @@ public:
                 }
                 AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
+                AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
                 out0Queue_.EnQue(yOut);
                 yOut = out0Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(
@@ -1256,9 +1244,8 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // values
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -1318,13 +1305,12 @@ public:
         pipe->InitBuffer(in1Queue_, 2, ceilYTTileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, ceilKBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, K_ * yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, ceilYTTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, K_ * yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilYTTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc4Buf_, ceilYTTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, yTTile_ * 4);
         pipe->InitBuffer(calc6Buf_, ceilKBy16_ * 512);
-        pipe->InitBuffer(calc7Buf_, yBTile_ * yTTile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -1332,19 +1318,17 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilKBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, K_ * yBTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, K_ * yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, yTTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yBTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, yTTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilKBy16_ * 128);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, yBTile_ * yTTile_);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
@@ -1372,7 +1356,8 @@ public:
                 const int64_t bStart = tile * yBTile_;
                 const int64_t bCount = MinOf(yBTile_, B_ - bStart);
                 // y[b, d, t] = 0.0 + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
-                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
                 for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t k = 0; k < K_; ++k) {
                         const int64_t low = MaxOf(0, K_ - k - tStart - 1);
@@ -1386,15 +1371,15 @@ public:
                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                             in1Queue_.EnQue(xIn);
                             xIn = in1Queue_.DeQue<Element>();
-                            AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
+                            AscendC::LocalTensor<float> padded = calc3Buf_.Get<float>();
                             VectorBarrier();
                             AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                            AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
+                            AscendC::LocalTensor<float> values = calc4Buf_.Get<float>();
                             AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
                             VectorBarrier();
                             AscendC::Muls(padded[8], values, 1.0f, valid);
                             in1Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
+                            AscendC::LocalTensor<int32_t> lanes = calc5Buf_.Get<int32_t>();
                             AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
                             VectorBarrier();
                             AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
@@ -1412,7 +1397,7 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
+                VectorBarrier();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, bCount * tPitch);
                 for (int64_t k = 0; k < K_; ++k) {
                     if (tPitch <= 2040 && K_ * tPitch <= 2040) {
@@ -1443,12 +1428,11 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Adds(tmp, sum_1Tile, 0.0f, bCount * tPitch);
+                AscendC::Adds(sum_1Tile, sum_1Tile, 0.0f, bCount * tPitch);
                 AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
+                AscendC::Cast(yOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
                 out0Queue_.EnQue(yOut);
                 yOut = out0Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(
@@ -1465,13 +1449,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // values
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> yGm_;
@@ -1535,8 +1518,7 @@ public:
         pipe->InitBuffer(calc3Buf_, ceilYTTileBy16_ * 64);
         pipe->InitBuffer(calc4Buf_, yTTile_ * 4);
         pipe->InitBuffer(calc5Buf_, 64);
-        pipe->InitBuffer(calc6Buf_, yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, 512);
+        pipe->InitBuffer(calc6Buf_, 512);
     }
 
     __aicore__ inline void Process()
@@ -1554,9 +1536,7 @@ public:
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, yBTile_ * yTTile_);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, 128);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, 128);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t tStart = yTTile_ * (item % yTTiles_);
@@ -1567,10 +1547,10 @@ public:
             const int64_t d = (((item / yTTiles_)) / yBTiles_);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             AscendC::Duplicate<float>(sumAcc, 0.0f, bCount * tPitch);
-            VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 // y[b, d, t] = 0.0 + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
                 AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                VectorBarrier();
                 for (int64_t b = 0; b < bCount; ++b) {
                     const int64_t low = MaxOf(0, K_ - k - tStart - 1);
                     const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
@@ -1615,15 +1595,14 @@ public:
                 AscendC::LocalTensor<float> weightTile = calc5Buf_.Get<float>();
                 AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, 16);
                 in1Queue_.FreeTensor(weightIn);
-                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Brcb(spread, weightTile, 1, AscendC::BrcbRepeatParams(1, 8));
+                AscendC::Brcb(spread, weightTile, 2, AscendC::BrcbRepeatParams(1, 8));
                 if (tPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < tPitch; col += 64) {
                         for (int64_t first = 0; first < bCount; first += 255) {
-                            AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread,
+                            AscendC::Mul(xTile[first * tPitch + col], xTile[first * tPitch + col], spread,
                                          MinOf(64, tPitch - col), MinOf(255, bCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 0));
                         }
@@ -1632,26 +1611,26 @@ public:
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
+                            AscendC::Mul(xTile[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
                                          MinOf(255, (tPitch / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[b * tPitch + (tPitch / 64) * 64], xTile[b * tPitch + (tPitch / 64) * 64],
+                            AscendC::Mul(xTile[b * tPitch + (tPitch / 64) * 64], xTile[b * tPitch + (tPitch / 64) * 64],
                                          spread, tPitch - (tPitch / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                     }
                 }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, tmp, bCount * tPitch);
+                AscendC::Add(sumAcc, sumAcc, xTile, bCount * tPitch);
             }
-            AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Adds(tmp1, sumAcc, 0.0f, bCount * tPitch);
+            AscendC::Adds(tmp, sumAcc, 0.0f, bCount * tPitch);
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
+            AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
@@ -1672,8 +1651,7 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> yGm_;

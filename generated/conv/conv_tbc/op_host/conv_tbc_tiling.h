@@ -26,12 +26,14 @@ struct Sizes {
     Checked C_out;
     Checked pad;
     Checked cubeMathType;
-    Checked zerosZeroAtTile;
+    Checked zerosFloat32ZeroAtTile;
     Checked yOTile;
     Checked yBTile;
     Checked yCTile;
     Checked sum1CTile;
     Checked sum1OTile;
+    Checked zerosFloat16ZeroAtTile;
+    Checked zerosBfloat16ZeroAtTile;
     Checked sum_1WsStart;
     Checked zerosWsStart;
     Checked inHf32;
@@ -59,7 +61,7 @@ struct Sizes {
     Checked sum1OTiles;
     Checked sum_1WsEnd;
     Checked zerosWsEnd;
-    Checked zerosZeroAtTiles;
+    Checked zerosFloat32ZeroAtTiles;
     Checked sum1BaseK;
     Checked sum1StepK;
     Checked sum1L1;
@@ -76,6 +78,8 @@ struct Sizes {
     Checked mm0BaseK;
     Checked mm0StepK;
     Checked mm0L1;
+    Checked zerosFloat16ZeroAtTiles;
+    Checked zerosBfloat16ZeroAtTiles;
 };
 
 /// Cycles of every vector core that starting the cube costs (estimated): the least it must save.
@@ -151,7 +155,7 @@ inline Checked ZerosLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 4, 32) * 64;  // out0: zerosWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.zerosFloat32ZeroAtTile * 4, 32) * 64;  // out0: zerosWsOut, 2 copies
     return bytes;
 }
 
@@ -189,13 +193,12 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.K * CeilDiv(s.C_in, 8) * 32;             // calc0: xTile
     bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;              // calc1: padded
     bytes = bytes + CeilDiv(s.C_in, 8) * 32;                   // calc2: lanes
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 8) * 32;  // calc3: wTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                   // calc4: offsets
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;                 // calc5: sum_1Tile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 8) * 32;        // calc7: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;               // calc8: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                // calc9: part
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;                 // calc3: sum_1Tile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 8) * 32;  // calc4: wTile
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                   // calc5: offsets
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 8) * 32;        // calc6: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;               // calc7: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                // calc8: part
     return bytes;
 }
 
@@ -215,10 +218,9 @@ inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc3: lanes
     bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc4: wTile
     bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc5: offsets
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc6: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;             // calc7: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;           // calc8: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;            // calc9: part
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;             // calc6: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;           // calc7: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;            // calc8: part
     return bytes;
 }
 
@@ -237,10 +239,9 @@ inline Checked Sum1Ledger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc3: lanes
     bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);  // calc4: wTile
     bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc5: offsets
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);  // calc6: tmp
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc7: sum
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;              // calc8: acc
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;               // calc9: part
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc6: sum
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;              // calc7: acc
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;               // calc8: part
     return bytes;
 }
 
@@ -270,14 +271,13 @@ inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
     bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
     bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: lanes
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc3: wTile
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc4: offsets
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc5: sum_1Tile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc6: tmp
-    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc7: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc8: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc9: part
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc10: biasTile
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc3: sum_1Tile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc4: wTile
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc5: offsets
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc6: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc7: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc8: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc9: biasTile
     return bytes;
 }
 
@@ -297,10 +297,9 @@ inline Checked YLedger6(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc3: lanes
     bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc4: wTile
     bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc5: offsets
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc6: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;            // calc7: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;           // calc8: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;            // calc9: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;            // calc6: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;           // calc7: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;            // calc8: part
     return bytes;
 }
 
@@ -310,8 +309,8 @@ inline Checked ZerosLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
-    bytes = bytes + RoundUp(s.zerosZeroAtTile * 4, 32);       // calc0: full
+    bytes = bytes + CeilDiv(s.zerosFloat16ZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
+    bytes = bytes + RoundUp(s.zerosFloat16ZeroAtTile * 4, 32);       // calc0: full
     return bytes;
 }
 
@@ -341,15 +340,13 @@ inline Checked YLedger8(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
     bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
     bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: values
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc3: wTile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc4: wTile
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc5: offsets
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc6: sum_1Tile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc7: tmp
-    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc8: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc9: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc10: part
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc11: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc3: sum_1Tile
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc4: wTile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc5: wTile
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc6: offsets
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc7: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc8: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc9: part
     return bytes;
 }
 
@@ -371,10 +368,9 @@ inline Checked YLedger9(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // calc5: wTile
     bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc6: wTile
     bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc7: offsets
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc8: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc9: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc10: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc11: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc8: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc9: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc10: part
     return bytes;
 }
 
@@ -395,10 +391,9 @@ inline Checked Sum1Ledger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 16) * 64;  // calc5: wTile
     bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);   // calc6: wTile
     bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc7: offsets
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);   // calc8: tmp
-    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc9: sum
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;               // calc10: acc
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;                // calc11: part
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc8: sum
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;               // calc9: acc
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;                // calc10: part
     return bytes;
 }
 
@@ -429,16 +424,14 @@ inline Checked YLedger11(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
     bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
     bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: values
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc3: wTile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc4: wTile
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc5: offsets
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc6: sum_1Tile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc7: tmp
-    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc8: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc9: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc10: part
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc11: biasTile
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc12: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc3: sum_1Tile
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc4: wTile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc5: wTile
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc6: offsets
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc7: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc8: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc9: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc10: biasTile
     return bytes;
 }
 
@@ -460,11 +453,20 @@ inline Checked YLedger12(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // calc5: wTile
     bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc6: wTile
     bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc7: offsets
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc8: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc9: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc10: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc11: part
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc12: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc8: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc9: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc10: part
+    return bytes;
+}
+
+/// UB bytes: zeros
+inline Checked ZerosLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.zerosBfloat16ZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
+    bytes = bytes + RoundUp(s.zerosBfloat16ZeroAtTile * 4, 32);       // calc0: full
     return bytes;
 }
 
@@ -472,10 +474,10 @@ inline Checked YLedger12(const Sizes &s, const Checked &coreNum)
 inline bool FitZeros(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.zerosZeroAtTile = Checked(8);
+    s.zerosFloat32ZeroAtTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::zerosZeroAtTile, 8192, 8, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192), false,
-                    &ZerosLedger, coreNum, ub);
+    return Maximise(s, &Sizes::zerosFloat32ZeroAtTile, 8192, 8, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192),
+                    false, &ZerosLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1 (cube)
@@ -598,10 +600,10 @@ inline bool FitY6(Sizes &s, const Chip &chip)
 inline bool FitZeros2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.zerosZeroAtTile = Checked(16);
+    s.zerosFloat16ZeroAtTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::zerosZeroAtTile, 8192, 16, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192), false,
-                    &ZerosLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::zerosFloat16ZeroAtTile, 16384, 16,
+                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), false, &ZerosLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: y
@@ -712,6 +714,16 @@ inline bool FitY12(Sizes &s, const Chip &chip)
                     false, &YLedger12, coreNum, ub);
 }
 
+/// The tiles of a stage: zeros
+inline bool FitZeros3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.zerosBfloat16ZeroAtTile = Checked(16);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::zerosBfloat16ZeroAtTile, 16384, 16,
+                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), false, &ZerosLedger3, coreNum, ub);
+}
+
 /// Fields sum_1WsStart to sum_1WsEnd; false when one is out of range.
 inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
 {
@@ -724,33 +736,39 @@ inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
     return s.sum_1WsStart.valid && s.sum_1WsEnd.valid;
 }
 
-/// Fields zerosWsStart; false when one is out of range.
+/// Fields zerosWsStart to zerosWsEnd; false when one is out of range.
 inline bool FindZerosWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.zerosWsStart = s.sum_1WsEnd;
-    return s.zerosWsStart.valid;
+    s.zerosWsEnd = s.zerosWsStart + 32768;
+    return s.zerosWsStart.valid && s.zerosWsEnd.valid;
 }
 
-/// Fields zerosWsEnd to inHf32; false when one is out of range.
-inline bool FindZerosWsEnd(Sizes &s, const Chip &chip)
+/// Fields inHf32 to zerosWork; false when one is out of range.
+inline bool FindInHf32(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.zerosWsEnd = s.zerosWsStart + 32768;
     s.inHf32 = 2 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
                MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4));
-    return s.zerosWsEnd.valid && s.inHf32.valid;
+    s.zerosFloat32ZeroAtTiles = ((s.zerosFloat32ZeroAtTile + 8191) / s.zerosFloat32ZeroAtTile);
+    s.zerosWork = s.zerosFloat32ZeroAtTiles;
+    return s.inHf32.valid && s.zerosFloat32ZeroAtTiles.valid && s.zerosWork.valid;
 }
 
-/// Fields zerosZeroAtTiles to sum1BaseM; false when one is out of range.
-inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
+/// Fields zerosPer; false when one is out of range.
+inline bool FindZerosPer(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
+    return s.zerosPer.valid;
+}
+
+/// Fields sum1BaseN; false when one is out of range.
+inline bool FindSum1BaseN(Sizes &s, const Chip &chip)
+{
     const Checked cubeNum(chip.cubeNum);
     const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 8191) / s.zerosZeroAtTile);
-    s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
     s.sum1BaseN = RoundUp(
         CeilDiv(
             s.C_out,
@@ -800,6 +818,14 @@ inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
                                   CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128)),
                           CeilDiv(s.C_out, 16)))),
         16);
+    return s.sum1BaseN.valid;
+}
+
+/// Fields sum1Panels to sum1BaseM; false when one is out of range.
+inline bool FindSum1Panels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
     s.sum1Panels = CeilDiv(s.C_out, s.sum1BaseN);
     s.sum1BaseM = MinOf(MinOf((((l0cFloats / s.sum1BaseN)) / 16) * 16, 256),
                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
@@ -808,8 +834,7 @@ inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
                                             1),
                                       s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
                                 16));
-    return s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid && s.sum1BaseN.valid &&
-           s.sum1Panels.valid && s.sum1BaseM.valid;
+    return s.sum1Panels.valid && s.sum1BaseM.valid;
 }
 
 /// Fields sum1BaseK to sum1L1; false when one is out of range.
@@ -906,12 +931,70 @@ inline bool FindSum1OTiles(Sizes &s, const Chip &chip)
     return s.sum1OTiles.valid && s.sum1Work.valid && s.sum1Per.valid;
 }
 
-/// Fields zerosWsEnd; false when one is out of range.
-inline bool FindZerosWsEnd2(Sizes &s, const Chip &chip)
+/// Fields zerosFloat16ZeroAtTiles to zerosWork; false when one is out of range.
+inline bool FindZerosFloat16ZeroAtTiles(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.zerosWsEnd = s.zerosWsStart + 16384;
-    return s.zerosWsEnd.valid;
+    s.zerosFloat16ZeroAtTiles = ((s.zerosFloat16ZeroAtTile + 16383) / s.zerosFloat16ZeroAtTile);
+    s.zerosWork = s.zerosFloat16ZeroAtTiles;
+    return s.zerosFloat16ZeroAtTiles.valid && s.zerosWork.valid;
+}
+
+/// Fields sum1BaseN; false when one is out of range.
+inline bool FindSum1BaseN2(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.sum1BaseN = RoundUp(
+        CeilDiv(
+            s.C_out,
+            MaxOf(
+                CeilDiv(
+                    s.C_out,
+                    MinOf((((l0cFloats / (RoundUp(MinOf(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128), 16)))) /
+                           16) *
+                              16,
+                          1024)),
+                MinOf(
+                    ((s.C_out * CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128)) /
+                     (s.H_in * s.N *
+                          CeilDiv(
+                              s.C_out,
+                              MinOf((((l0cFloats /
+                                       (RoundUp(MinOf(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128), 16)))) /
+                                     16) *
+                                        16,
+                                    1024)) +
+                      s.N * s.pad *
+                          CeilDiv(
+                              s.C_out,
+                              MinOf((((l0cFloats /
+                                       (RoundUp(MinOf(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128), 16)))) /
+                                     16) *
+                                        16,
+                                    1024)) *
+                          2 +
+                      s.N * CeilDiv(
+                                s.C_out,
+                                MinOf((((l0cFloats /
+                                         (RoundUp(MinOf(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128), 16)))) /
+                                       16) *
+                                          16,
+                                      1024)) -
+                      s.K * s.N *
+                          CeilDiv(
+                              s.C_out,
+                              MinOf((((l0cFloats /
+                                       (RoundUp(MinOf(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128), 16)))) /
+                                     16) *
+                                        16,
+                                    1024)))),
+                    1) *
+                    MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4),
+                                  CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128)),
+                          CeilDiv(s.C_out, 16)))),
+        16);
+    return s.sum1BaseN.valid;
 }
 
 /// Fields sum1BaseK to sum1L1; false when one is out of range.
@@ -923,6 +1006,15 @@ inline bool FindSum1BaseK2(Sizes &s, const Chip &chip)
                         CeilDiv(s.C_in, s.sum1BaseK));
     s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
     return s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid;
+}
+
+/// Fields zerosBfloat16ZeroAtTiles to zerosWork; false when one is out of range.
+inline bool FindZerosBfloat16ZeroAtTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.zerosBfloat16ZeroAtTiles = ((s.zerosBfloat16ZeroAtTile + 16383) / s.zerosBfloat16ZeroAtTile);
+    s.zerosWork = s.zerosBfloat16ZeroAtTiles;
+    return s.zerosBfloat16ZeroAtTiles.valid && s.zerosWork.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
@@ -969,9 +1061,9 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitZeros(s, chip) && FitSum1(s, chip) && FitY(s, chip) && FindSum1WsStart(s, chip) &&
-          FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindSum1BaseK(s, chip) && FindSum1M(s, chip) && FindYOTiles(s, chip) && FindYBTiles(s, chip) &&
-          FindYPer(s, chip))) {
+          FindZerosWsStart(s, chip) && FindInHf32(s, chip) && FindZerosPer(s, chip) && FindSum1BaseN(s, chip) &&
+          FindSum1Panels(s, chip) && FindSum1BaseK(s, chip) && FindSum1M(s, chip) && FindYOTiles(s, chip) &&
+          FindYBTiles(s, chip) && FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1108,9 +1200,9 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitZeros(s, chip) && FitSum1(s, chip) && FitY4(s, chip) && FindSum1WsStart(s, chip) &&
-          FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindSum1BaseK(s, chip) && FindSum1M(s, chip) && FindYOTiles(s, chip) && FindYBTiles(s, chip) &&
-          FindYPer(s, chip))) {
+          FindZerosWsStart(s, chip) && FindInHf32(s, chip) && FindZerosPer(s, chip) && FindSum1BaseN(s, chip) &&
+          FindSum1Panels(s, chip) && FindSum1BaseK(s, chip) && FindSum1M(s, chip) && FindYOTiles(s, chip) &&
+          FindYBTiles(s, chip) && FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1244,9 +1336,9 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitZeros2(s, chip) && FitSum1(s, chip) && FitY7(s, chip) && FindSum1WsStart(s, chip) &&
-          FindZerosWsStart(s, chip) && FindZerosWsEnd2(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindSum1BaseK2(s, chip) && FindSum1M(s, chip) && FindYOTiles(s, chip) && FindYBTiles(s, chip) &&
-          FindYPer(s, chip))) {
+          FindZerosWsStart(s, chip) && FindZerosFloat16ZeroAtTiles(s, chip) && FindZerosPer(s, chip) &&
+          FindSum1BaseN2(s, chip) && FindSum1Panels(s, chip) && FindSum1BaseK2(s, chip) && FindSum1M(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1380,9 +1472,9 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitZeros2(s, chip) && FitSum1(s, chip) && FitY10(s, chip) && FindSum1WsStart(s, chip) &&
-          FindZerosWsStart(s, chip) && FindZerosWsEnd2(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindSum1BaseK2(s, chip) && FindSum1M(s, chip) && FindYOTiles(s, chip) && FindYBTiles(s, chip) &&
-          FindYPer(s, chip))) {
+          FindZerosWsStart(s, chip) && FindZerosFloat16ZeroAtTiles(s, chip) && FindZerosPer(s, chip) &&
+          FindSum1BaseN2(s, chip) && FindSum1Panels(s, chip) && FindSum1BaseK2(s, chip) && FindSum1M(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1469,6 +1561,120 @@ inline bool TryStepwise4(Sizes &s, const Chip &chip, Choice &choice)
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2));
     const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
+                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
+                  64) >= coreNum * cubeStart +
+                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                                     2048) +
+                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
+                                         s.C_out * s.K * s.N * 8,
+                                     20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros3(s, chip) && FitSum1(s, chip) && FitY7(s, chip) && FindSum1WsStart(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosBfloat16ZeroAtTiles(s, chip) && FindZerosPer(s, chip) &&
+          FindSum1BaseN2(s, chip) && FindSum1Panels(s, chip) && FindSum1BaseK2(s, chip) && FindSum1M(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
+                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
+                  64) >= coreNum * cubeStart +
+                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                                     2048) +
+                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
+                                         s.C_out * s.K * s.N * 8,
+                                     20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros3(s, chip) && FitSum1(s, chip) && FitY10(s, chip) && FindSum1WsStart(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosBfloat16ZeroAtTiles(s, chip) && FindZerosPer(s, chip) &&
+          FindSum1BaseN2(s, chip) && FindSum1Panels(s, chip) && FindSum1BaseK2(s, chip) && FindSum1M(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = s.zerosWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -1594,7 +1800,7 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 6 && present == 0U) {
-        if (TryCubeFull3(s, chip, choice)) {
+        if (TryCubeFull5(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT32;
             return true;
         }
@@ -1613,7 +1819,7 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 7 && present == 0U) {
-        if (TryCubeFull4(s, chip, choice)) {
+        if (TryCubeFull6(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT16;
             return true;
         }
@@ -1632,7 +1838,7 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 8 && present == 0U) {
-        if (TryCubeFull4(s, chip, choice)) {
+        if (TryCubeFull6(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_CUBE_FULL_BFLOAT16;
             return true;
         }
@@ -1698,12 +1904,14 @@ inline void Fill(const Sizes &s, ConvTbcTilingData &data)
     data.K = s.K.value;
     data.C_out = s.C_out.value;
     data.pad = s.pad.value;
-    data.zerosZeroAtTile = s.zerosZeroAtTile.value;
+    data.zerosFloat32ZeroAtTile = s.zerosFloat32ZeroAtTile.value;
     data.yOTile = s.yOTile.value;
     data.yBTile = s.yBTile.value;
     data.yCTile = s.yCTile.value;
     data.sum1CTile = s.sum1CTile.value;
     data.sum1OTile = s.sum1OTile.value;
+    data.zerosFloat16ZeroAtTile = s.zerosFloat16ZeroAtTile.value;
+    data.zerosBfloat16ZeroAtTile = s.zerosBfloat16ZeroAtTile.value;
     data.sum_1WsStart = s.sum_1WsStart.value;
     data.zerosWsStart = s.zerosWsStart.value;
     data.inHf32 = s.inHf32.value;

@@ -61,7 +61,7 @@ extern "C" __global__ __aicore__ void conv_tbc(GM_ADDR x, GM_ADDR w, GM_ADDR bia
     } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_FLOAT16_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcStepwiseNarrow4<half, bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT32)) {
-        ConvTbcKernel::RunConvTbcCubeFullNarrow2<bfloat16_t>(x, w, bias, y, workspace, tilingData);
+        ConvTbcKernel::RunConvTbcCubeFullNarrow5<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_BFLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcFullNarrow2<bfloat16_t>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_BFLOAT16_FLOAT32)) {
@@ -69,7 +69,7 @@ extern "C" __global__ __aicore__ void conv_tbc(GM_ADDR x, GM_ADDR w, GM_ADDR bia
     } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_BFLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcStepwiseNarrow2<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT16)) {
-        ConvTbcKernel::RunConvTbcCubeFullNarrow4<bfloat16_t, half>(x, w, bias, y, workspace, tilingData);
+        ConvTbcKernel::RunConvTbcCubeFullNarrow6<bfloat16_t, half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_BFLOAT16_FLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow4<bfloat16_t, half>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_BFLOAT16_FLOAT16)) {
@@ -77,7 +77,7 @@ extern "C" __global__ __aicore__ void conv_tbc(GM_ADDR x, GM_ADDR w, GM_ADDR bia
     } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_BFLOAT16_FLOAT16)) {
         ConvTbcKernel::RunConvTbcStepwiseNarrow4<bfloat16_t, half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_BFLOAT16)) {
-        ConvTbcKernel::RunConvTbcCubeFullNarrow3<bfloat16_t>(x, w, bias, y, workspace, tilingData);
+        ConvTbcKernel::RunConvTbcCubeFullNarrow7<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow3<bfloat16_t>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_BFLOAT16)) {

@@ -166,10 +166,9 @@ public:
         pipe->InitBuffer(calc3Buf_, sum1CTile_ * 4);
         pipe->InitBuffer(calc4Buf_, sum1CTile_ * sum1OTile_ * 4);
         pipe->InitBuffer(calc5Buf_, sum1CTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, sum1CTile_ * sum1OTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilSum1OTileBy8_ * 32);
-        pipe->InitBuffer(calc8Buf_, ceilSum1OTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilSum1OTileBy8_ * 256);
+        pipe->InitBuffer(calc6Buf_, ceilSum1OTileBy8_ * 32);
+        pipe->InitBuffer(calc7Buf_, ceilSum1OTileBy8_ * 2048);
+        pipe->InitBuffer(calc8Buf_, ceilSum1OTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -238,12 +237,11 @@ public:
                         AscendC::Gather(wTile[cPitch * o], wIn, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
                     in1Queue_.FreeTensor(wIn);
-                    AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
                     if (cPitch <= oCount * 64 && cPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < cPitch; col += 64) {
                             for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile[cPitch * first1 + col],
+                                AscendC::Mul(wTile[cPitch * first1 + col], xTile[col], wTile[cPitch * first1 + col],
                                              MinOf(64, cPitch - col), MinOf(255, oCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
                             }
@@ -251,18 +249,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Mul(tmp[cPitch * o], xTile, wTile[cPitch * o], cPitch);
+                            AscendC::Mul(wTile[cPitch * o], xTile, wTile[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                AscendC::Add(acc[first2 * 64], wTile[cPitch * first2 + col1], acc[first2 * 64],
                                              MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
@@ -271,13 +269,13 @@ public:
                         for (int64_t row = 0; row < oCount; ++row) {
                             for (int64_t start = 0; start < (cCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], wTile[cPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (cCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (cCount - (cCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], wTile[cPitch * row + (cCount / 64) * 64], acc[row * 64],
                                              cCount - (cCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -319,10 +317,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -388,7 +385,7 @@ public:
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(w), C_in_ * C_out_ * K_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 8192);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 16384);
     }
 
     __aicore__ inline void Process()
@@ -422,7 +419,7 @@ public:
                 }
             }
             if (pairs == 0) {
-                mm.SetOrgShape(512, 512, 16, 16, C_out_);
+                mm.SetOrgShape(1024, 1024, 16, 16, C_out_);
                 mm.SetSingleShape(rows, cols, 16);
                 mm.SetTensorA(zerosWsGm_, false);
                 mm.SetTensorB(zerosWsGm_, false);
@@ -512,10 +509,9 @@ public:
         pipe->InitBuffer(calc5Buf_, ceilSum1OTileBy16_ * sum1CTile_ * 64);
         pipe->InitBuffer(calc6Buf_, sum1CTile_ * sum1OTile_ * 4);
         pipe->InitBuffer(calc7Buf_, sum1CTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, sum1CTile_ * sum1OTile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilSum1OTileBy16_ * 64);
-        pipe->InitBuffer(calc10Buf_, ceilSum1OTileBy8_ * 2048);
-        pipe->InitBuffer(calc11Buf_, ceilSum1OTileBy8_ * 256);
+        pipe->InitBuffer(calc8Buf_, ceilSum1OTileBy16_ * 64);
+        pipe->InitBuffer(calc9Buf_, ceilSum1OTileBy8_ * 2048);
+        pipe->InitBuffer(calc10Buf_, ceilSum1OTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -537,13 +533,11 @@ public:
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, sum1CTile_);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, sum1CTile_ * sum1OTile_);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilSum1OTileBy16_ * 16);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilSum1OTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilSum1OTileBy8_ * 512);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilSum1OTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilSum1OTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilSum1OTileBy8_ * 64);
         for (int64_t item = blockIdx_ * sum1Per_; item < MinOf(sum1Work_, blockIdx_ * sum1Per_ + sum1Per_); ++item) {
             const int64_t oStart = sum1OTile_ * (item % sum1OTiles_);
             const int64_t oCount = MinOf(sum1OTile_, C_out_ - oStart);
@@ -613,12 +607,11 @@ public:
                     for (int64_t o = 0; o < oCount; ++o) {
                         AscendC::Gather(wTile1[cPitch * o], wTile, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
-                    AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
                     if (cPitch <= oCount * 64 && cPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < cPitch; col += 64) {
                             for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
+                                AscendC::Mul(wTile1[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
                                              MinOf(64, cPitch - col), MinOf(255, oCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
                             }
@@ -626,18 +619,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                            AscendC::Mul(wTile1[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc9Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc10Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc11Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                AscendC::Add(acc[first2 * 64], wTile1[cPitch * first2 + col1], acc[first2 * 64],
                                              MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
@@ -646,13 +639,13 @@ public:
                         for (int64_t row = 0; row < oCount; ++row) {
                             for (int64_t start = 0; start < (cCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], wTile1[cPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (cCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (cCount - (cCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], wTile1[cPitch * row + (cCount / 64) * 64], acc[row * 64],
                                              cCount - (cCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -696,10 +689,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;

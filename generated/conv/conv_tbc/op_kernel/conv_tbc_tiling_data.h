@@ -15,12 +15,14 @@ struct ConvTbcTilingData {
     int64_t K;
     int64_t C_out;
     int64_t pad;
-    int64_t zerosZeroAtTile;
+    int64_t zerosFloat32ZeroAtTile;
     int64_t yOTile;
     int64_t yBTile;
     int64_t yCTile;
     int64_t sum1CTile;
     int64_t sum1OTile;
+    int64_t zerosFloat16ZeroAtTile;
+    int64_t zerosBfloat16ZeroAtTile;
     int64_t sum_1WsStart;
     int64_t zerosWsStart;
     int64_t inHf32;

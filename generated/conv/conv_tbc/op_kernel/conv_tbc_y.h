@@ -58,13 +58,13 @@ public:
                 const int64_t bStart = tile * yBTile_;
                 const int64_t bCount = MinOf(yBTile_, N_ - bStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
                                      AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(sum_1WsIn);
                 sum_1WsIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
                 if (oPitch <= bCount * 64 && oPitch <= 2040) {
                     for (int64_t col = 0; col < oPitch; col += 64) {
                         for (int64_t first = 0; first < bCount; first += 255) {
@@ -155,13 +155,12 @@ public:
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy8_ * 32);
         pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
         pipe->InitBuffer(calc2Buf_, ceilCInBy8_ * 32);
-        pipe->InitBuffer(calc3Buf_, K_ * ceilCInBy8_ * yOTile_ * 32);
-        pipe->InitBuffer(calc4Buf_, ceilCInBy8_ * 32);
-        pipe->InitBuffer(calc5Buf_, ceilYOTileBy8_ * 32);
-        pipe->InitBuffer(calc6Buf_, K_ * ceilCInBy8_ * yOTile_ * 32);
-        pipe->InitBuffer(calc7Buf_, ceilCInBy8_ * yOTile_ * 32);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc3Buf_, ceilYOTileBy8_ * 32);
+        pipe->InitBuffer(calc4Buf_, K_ * ceilCInBy8_ * yOTile_ * 32);
+        pipe->InitBuffer(calc5Buf_, ceilCInBy8_ * 32);
+        pipe->InitBuffer(calc6Buf_, ceilCInBy8_ * yOTile_ * 32);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -209,6 +208,7 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
                 AscendC::LocalTensor<float> wIn = in1Queue_.AllocTensor<float>();
                 for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
                     AscendC::DataCopyPad(wIn[RoundUp(oCount, 8) * first], wGm_[C_out_ * first + oStart],
@@ -218,8 +218,8 @@ public:
                 }
                 in1Queue_.EnQue(wIn);
                 wIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy8_ * 8);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy8_ * 8);
@@ -234,17 +234,15 @@ public:
                     }
                 }
                 in1Queue_.FreeTensor(wIn);
-                AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Mul(tmp[K_ * ceilCInBy8_ * o * 8], xTile, wTile[K_ * ceilCInBy8_ * o * 8],
+                    AscendC::Mul(wTile[K_ * ceilCInBy8_ * o * 8], xTile, wTile[K_ * ceilCInBy8_ * o * 8],
                                  K_ * ceilCInBy8_ * 8);
                 }
-                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Muls(sum[ceilCInBy8_ * o * 8], tmp[K_ * ceilCInBy8_ * o * 8], 1.0f, ceilCInBy8_ * 8);
+                    AscendC::Muls(sum[ceilCInBy8_ * o * 8], wTile[K_ * ceilCInBy8_ * o * 8], 1.0f, ceilCInBy8_ * 8);
                 }
                 if (ceilCInBy8_ * 8 <= K_ * 64 - 64 && ceilCInBy8_ * 8 <= 2040) {
                     for (int64_t o = 0; o < oCount; ++o) {
@@ -253,7 +251,7 @@ public:
                                 VectorBarrier();
                                 AscendC::Add(
                                     sum[ceilCInBy8_ * o * 8 + col],
-                                    tmp[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * first1 * 8 + ceilCInBy8_ * 8 + col],
+                                    wTile[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * first1 * 8 + ceilCInBy8_ * 8 + col],
                                     sum[ceilCInBy8_ * o * 8 + col], MinOf(64, ceilCInBy8_ * 8 - col),
                                     MinOf(255, K_ - first1 - 1),
                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCInBy8_, 0));
@@ -268,7 +266,7 @@ public:
                                 for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
                                     AscendC::Add(sum[ceilCInBy8_ * first2 * 8 + col1],
                                                  sum[ceilCInBy8_ * first2 * 8 + col1],
-                                                 tmp[K_ * ceilCInBy8_ * first2 * 8 + ceilCInBy8_ * k * 8 + col1],
+                                                 wTile[K_ * ceilCInBy8_ * first2 * 8 + ceilCInBy8_ * k * 8 + col1],
                                                  MinOf(64, ceilCInBy8_ * 8 - col1), MinOf(255, oCount - first2),
                                                  AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy8_, ceilCInBy8_,
                                                                              K_ * ceilCInBy8_));
@@ -278,13 +276,13 @@ public:
                             VectorBarrier();
                             for (int64_t o = 0; o < oCount; ++o) {
                                 AscendC::Add(sum[ceilCInBy8_ * o * 8], sum[ceilCInBy8_ * o * 8],
-                                             tmp[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * k * 8], ceilCInBy8_ * 8);
+                                             wTile[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * k * 8], ceilCInBy8_ * 8);
                             }
                         }
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy8_ * 8 <= 2040) {
                     for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
@@ -320,12 +318,12 @@ public:
                     AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
                                                    MinOf(255, CeilDiv(oCount, 8) - strip2), 64, 1, 1, 8);
                 }
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> biasIn = in2Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in2Queue_.EnQue(biasIn);
                 biasIn = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
                 VectorBarrier();
                 AscendC::Add(yOut, biasIn, sum_1Tile, RoundUp(oCount, 8));
                 out0Queue_.EnQue(yOut);
@@ -347,13 +345,12 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -420,10 +417,9 @@ public:
         pipe->InitBuffer(calc3Buf_, yCTile_ * 4);
         pipe->InitBuffer(calc4Buf_, yCTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc5Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 32);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 32);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -492,12 +488,11 @@ public:
                         AscendC::Gather(wTile[cPitch * o], wIn, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
                     in1Queue_.FreeTensor(wIn);
-                    AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
                     if (cPitch <= oCount * 64 && cPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < cPitch; col += 64) {
                             for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile[cPitch * first1 + col],
+                                AscendC::Mul(wTile[cPitch * first1 + col], xTile[col], wTile[cPitch * first1 + col],
                                              MinOf(64, cPitch - col), MinOf(255, oCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
                             }
@@ -505,18 +500,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Mul(tmp[cPitch * o], xTile, wTile[cPitch * o], cPitch);
+                            AscendC::Mul(wTile[cPitch * o], xTile, wTile[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                AscendC::Add(acc[first2 * 64], wTile[cPitch * first2 + col1], acc[first2 * 64],
                                              MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
@@ -525,13 +520,13 @@ public:
                         for (int64_t row = 0; row < oCount; ++row) {
                             for (int64_t start = 0; start < (cCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], wTile[cPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (cCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (cCount - (cCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], wTile[cPitch * row + (cCount / 64) * 64], acc[row * 64],
                                              cCount - (cCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -551,12 +546,12 @@ public:
                     AscendC::Add(sumAcc, sumAcc, sum, RoundUp(oCount, 8));
                 }
             }
+            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> biasIn = in2Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in2Queue_.EnQue(biasIn);
             biasIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
             AscendC::Add(yOut, biasIn, sumAcc, RoundUp(oCount, 8));
             out0Queue_.EnQue(yOut);
@@ -580,10 +575,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -672,6 +666,7 @@ public:
                 const int64_t bStart = tile * yBTile_;
                 const int64_t bCount = MinOf(yBTile_, N_ - bStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
                                      AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
@@ -679,7 +674,6 @@ public:
                                                                           static_cast<float>(0)));
                 in1Queue_.EnQue(sum_1WsIn);
                 sum_1WsIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
                 if (oPitch <= bCount * 64 && oPitch <= 2040) {
                     for (int64_t col = 0; col < oPitch; col += 64) {
                         for (int64_t first = 0; first < bCount; first += 255) {
@@ -775,14 +769,13 @@ public:
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
         pipe->InitBuffer(calc2Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilCInBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc9Buf_, ceilYOTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -794,21 +787,19 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 64);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy16_ * 16);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
@@ -852,6 +843,7 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
                 AscendC::LocalTensor<float> wIn = in1Queue_.AllocTensor<float>();
                 for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
                     AscendC::DataCopyPad(wIn[RoundUp(oCount, 8) * first], wGm_[C_out_ * first + oStart],
@@ -861,8 +853,8 @@ public:
                 }
                 in1Queue_.EnQue(wIn);
                 wIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
@@ -877,17 +869,16 @@ public:
                     }
                 }
                 in1Queue_.FreeTensor(wIn);
-                AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile[K_ * ceilCInBy16_ * o * 16],
+                    AscendC::Mul(wTile[K_ * ceilCInBy16_ * o * 16], xTile, wTile[K_ * ceilCInBy16_ * o * 16],
                                  K_ * ceilCInBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
+                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], wTile[K_ * ceilCInBy16_ * o * 16], 1.0f,
+                                  ceilCInBy16_ * 16);
                 }
                 if (ceilCInBy16_ * 16 <= K_ * 64 - 64 && ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t o = 0; o < oCount; ++o) {
@@ -895,8 +886,8 @@ public:
                             for (int64_t first1 = 0; first1 < K_ - 1; first1 += 255) {
                                 VectorBarrier();
                                 AscendC::Add(sum[ceilCInBy16_ * o * 16 + col],
-                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
-                                                 ceilCInBy16_ * 16 + col],
+                                             wTile[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
+                                                   ceilCInBy16_ * 16 + col],
                                              sum[ceilCInBy16_ * o * 16 + col], MinOf(64, ceilCInBy16_ * 16 - col),
                                              MinOf(255, K_ - first1 - 1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCInBy16_ * 2, 0));
@@ -912,7 +903,7 @@ public:
                                 for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
                                     AscendC::Add(sum[ceilCInBy16_ * first2 * 16 + col1],
                                                  sum[ceilCInBy16_ * first2 * 16 + col1],
-                                                 tmp[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
+                                                 wTile[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
                                                  MinOf(64, ceilCInBy16_ * 16 - col1), MinOf(255, oCount - first2),
                                                  AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2,
                                                                              ceilCInBy16_ * 2, K_ * ceilCInBy16_ * 2));
@@ -922,14 +913,14 @@ public:
                             VectorBarrier();
                             for (int64_t o = 0; o < oCount; ++o) {
                                 AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
+                                             wTile[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
                                              ceilCInBy16_ * 16);
                             }
                         }
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
@@ -965,15 +956,15 @@ public:
                     AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
                                                    MinOf(255, CeilDiv(oCount, 8) - strip2), 64, 1, 1, 8);
                 }
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<Element> biasIn = in2Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in2Queue_.EnQue(biasIn);
                 biasIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> biasTile = calc10Buf_.Get<float>();
+                AscendC::LocalTensor<float> biasTile = calc9Buf_.Get<float>();
                 AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
                 in2Queue_.FreeTensor(biasIn);
-                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
                 VectorBarrier();
                 AscendC::Add(yOut, biasTile, sum_1Tile, RoundUp(oCount, 16));
                 out0Queue_.EnQue(yOut);
@@ -994,14 +985,13 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // biasTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // biasTile
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -1073,10 +1063,9 @@ public:
         pipe->InitBuffer(calc3Buf_, yCTile_ * 4);
         pipe->InitBuffer(calc4Buf_, yCTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc5Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -1094,13 +1083,11 @@ public:
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 64);
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
             const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
@@ -1165,12 +1152,11 @@ public:
                         AscendC::Gather(wTile[cPitch * o], wIn, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
                     in1Queue_.FreeTensor(wIn);
-                    AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
                     if (cPitch <= oCount * 64 && cPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < cPitch; col += 64) {
                             for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile[cPitch * first1 + col],
+                                AscendC::Mul(wTile[cPitch * first1 + col], xTile[col], wTile[cPitch * first1 + col],
                                              MinOf(64, cPitch - col), MinOf(255, oCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
                             }
@@ -1178,18 +1164,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Mul(tmp[cPitch * o], xTile, wTile[cPitch * o], cPitch);
+                            AscendC::Mul(wTile[cPitch * o], xTile, wTile[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                AscendC::Add(acc[first2 * 64], wTile[cPitch * first2 + col1], acc[first2 * 64],
                                              MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
@@ -1198,13 +1184,13 @@ public:
                         for (int64_t row = 0; row < oCount; ++row) {
                             for (int64_t start = 0; start < (cCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], wTile[cPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (cCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (cCount - (cCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], wTile[cPitch * row + (cCount / 64) * 64], acc[row * 64],
                                              cCount - (cCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -1224,16 +1210,16 @@ public:
                     AscendC::Add(sumAcc, sumAcc, sum, RoundUp(oCount, 16));
                 }
             }
+            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<Element> biasIn = in2Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in2Queue_.EnQue(biasIn);
             biasIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc7Buf_.Get<float>();
+            AscendC::LocalTensor<float> biasTile = calc6Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
             in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
             AscendC::Add(yOut, biasTile, sumAcc, RoundUp(oCount, 16));
             out0Queue_.EnQue(yOut);
@@ -1256,10 +1242,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -1455,15 +1440,13 @@ public:
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
         pipe->InitBuffer(calc2Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc11Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilCInBy16_ * 64);
+        pipe->InitBuffer(calc7Buf_, ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -1475,23 +1458,19 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 64);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
@@ -1538,6 +1517,7 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
                 AscendC::LocalTensor<Element> wIn = in1Queue_.AllocTensor<Element>();
                 for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
                     AscendC::DataCopyPad(wIn[RoundUp(oCount, 16) * first], wGm_[C_out_ * first + oStart],
@@ -1547,11 +1527,11 @@ public:
                 }
                 in1Queue_.EnQue(wIn);
                 wIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
                 AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
                 in1Queue_.FreeTensor(wIn);
-                AscendC::LocalTensor<float> wTile1 = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> wTile1 = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc6Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
@@ -1565,17 +1545,16 @@ public:
                                         C_in_ * k * CeilDiv(oCount, 16) * 64 + o * 4, ceilCInBy16_ * 16);
                     }
                 }
-                AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
+                    AscendC::Mul(wTile1[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
                                  K_ * ceilCInBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
+                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], wTile1[K_ * ceilCInBy16_ * o * 16], 1.0f,
+                                  ceilCInBy16_ * 16);
                 }
                 if (ceilCInBy16_ * 16 <= K_ * 64 - 64 && ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t o = 0; o < oCount; ++o) {
@@ -1583,8 +1562,8 @@ public:
                             for (int64_t first1 = 0; first1 < K_ - 1; first1 += 255) {
                                 VectorBarrier();
                                 AscendC::Add(sum[ceilCInBy16_ * o * 16 + col],
-                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
-                                                 ceilCInBy16_ * 16 + col],
+                                             wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
+                                                    ceilCInBy16_ * 16 + col],
                                              sum[ceilCInBy16_ * o * 16 + col], MinOf(64, ceilCInBy16_ * 16 - col),
                                              MinOf(255, K_ - first1 - 1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCInBy16_ * 2, 0));
@@ -1600,7 +1579,7 @@ public:
                                 for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
                                     AscendC::Add(sum[ceilCInBy16_ * first2 * 16 + col1],
                                                  sum[ceilCInBy16_ * first2 * 16 + col1],
-                                                 tmp[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
+                                                 wTile1[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
                                                  MinOf(64, ceilCInBy16_ * 16 - col1), MinOf(255, oCount - first2),
                                                  AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2,
                                                                              ceilCInBy16_ * 2, K_ * ceilCInBy16_ * 2));
@@ -1610,14 +1589,14 @@ public:
                             VectorBarrier();
                             for (int64_t o = 0; o < oCount; ++o) {
                                 AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
+                                             wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
                                              ceilCInBy16_ * 16);
                             }
                         }
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
@@ -1659,12 +1638,11 @@ public:
                                          true, 0, RoundUp(oCount, 16) - CeilDiv(oCount, 8) * 8, static_cast<float>(0)));
                 in2Queue_.EnQue(biasIn);
                 biasIn = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> tmp1 = calc11Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Add(tmp1, biasIn, sum_1Tile, RoundUp(oCount, 16));
+                AscendC::Add(sum_1Tile, biasIn, sum_1Tile, RoundUp(oCount, 16));
                 AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
+                AscendC::Cast(yOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
                 out0Queue_.EnQue(yOut);
                 yOut = out0Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(
@@ -1684,15 +1662,13 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -1767,10 +1743,9 @@ public:
         pipe->InitBuffer(calc5Buf_, ceilYOTileBy16_ * yCTile_ * 64);
         pipe->InitBuffer(calc6Buf_, yCTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc7Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc11Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -1792,13 +1767,11 @@ public:
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
@@ -1868,12 +1841,11 @@ public:
                     for (int64_t o = 0; o < oCount; ++o) {
                         AscendC::Gather(wTile1[cPitch * o], wTile, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
-                    AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
                     if (cPitch <= oCount * 64 && cPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < cPitch; col += 64) {
                             for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
+                                AscendC::Mul(wTile1[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
                                              MinOf(64, cPitch - col), MinOf(255, oCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
                             }
@@ -1881,18 +1853,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                            AscendC::Mul(wTile1[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc9Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc10Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc11Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                AscendC::Add(acc[first2 * 64], wTile1[cPitch * first2 + col1], acc[first2 * 64],
                                              MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
@@ -1901,13 +1873,13 @@ public:
                         for (int64_t row = 0; row < oCount; ++row) {
                             for (int64_t start = 0; start < (cCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], wTile1[cPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (cCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (cCount - (cCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], wTile1[cPitch * row + (cCount / 64) * 64], acc[row * 64],
                                              cCount - (cCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -1933,12 +1905,12 @@ public:
                                      true, 0, RoundUp(oCount, 16) - CeilDiv(oCount, 8) * 8, static_cast<float>(0)));
             in2Queue_.EnQue(biasIn);
             biasIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> tmp1 = calc9Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Add(tmp1, biasIn, sumAcc, RoundUp(oCount, 16));
+            AscendC::Add(tmp, biasIn, sumAcc, RoundUp(oCount, 16));
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
+            AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
@@ -1962,10 +1934,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -2168,16 +2139,14 @@ public:
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
         pipe->InitBuffer(calc2Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc11Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc12Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilCInBy16_ * 64);
+        pipe->InitBuffer(calc7Buf_, ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc10Buf_, ceilYOTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -2189,25 +2158,21 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 64);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy16_ * 16);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
@@ -2254,6 +2219,7 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
                 AscendC::LocalTensor<Element> wIn = in1Queue_.AllocTensor<Element>();
                 for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
                     AscendC::DataCopyPad(wIn[RoundUp(oCount, 16) * first], wGm_[C_out_ * first + oStart],
@@ -2263,11 +2229,11 @@ public:
                 }
                 in1Queue_.EnQue(wIn);
                 wIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
                 AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
                 in1Queue_.FreeTensor(wIn);
-                AscendC::LocalTensor<float> wTile1 = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> wTile1 = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc6Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
@@ -2281,17 +2247,16 @@ public:
                                         C_in_ * k * CeilDiv(oCount, 16) * 64 + o * 4, ceilCInBy16_ * 16);
                     }
                 }
-                AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
+                    AscendC::Mul(wTile1[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
                                  K_ * ceilCInBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
+                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], wTile1[K_ * ceilCInBy16_ * o * 16], 1.0f,
+                                  ceilCInBy16_ * 16);
                 }
                 if (ceilCInBy16_ * 16 <= K_ * 64 - 64 && ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t o = 0; o < oCount; ++o) {
@@ -2299,8 +2264,8 @@ public:
                             for (int64_t first1 = 0; first1 < K_ - 1; first1 += 255) {
                                 VectorBarrier();
                                 AscendC::Add(sum[ceilCInBy16_ * o * 16 + col],
-                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
-                                                 ceilCInBy16_ * 16 + col],
+                                             wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
+                                                    ceilCInBy16_ * 16 + col],
                                              sum[ceilCInBy16_ * o * 16 + col], MinOf(64, ceilCInBy16_ * 16 - col),
                                              MinOf(255, K_ - first1 - 1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCInBy16_ * 2, 0));
@@ -2316,7 +2281,7 @@ public:
                                 for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
                                     AscendC::Add(sum[ceilCInBy16_ * first2 * 16 + col1],
                                                  sum[ceilCInBy16_ * first2 * 16 + col1],
-                                                 tmp[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
+                                                 wTile1[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
                                                  MinOf(64, ceilCInBy16_ * 16 - col1), MinOf(255, oCount - first2),
                                                  AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2,
                                                                              ceilCInBy16_ * 2, K_ * ceilCInBy16_ * 2));
@@ -2326,14 +2291,14 @@ public:
                             VectorBarrier();
                             for (int64_t o = 0; o < oCount; ++o) {
                                 AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
+                                             wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
                                              ceilCInBy16_ * 16);
                             }
                         }
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
@@ -2374,15 +2339,14 @@ public:
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in2Queue_.EnQue(biasIn);
                 biasIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> biasTile = calc11Buf_.Get<float>();
+                AscendC::LocalTensor<float> biasTile = calc10Buf_.Get<float>();
                 AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
                 in2Queue_.FreeTensor(biasIn);
-                AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Add(tmp1, biasTile, sum_1Tile, RoundUp(oCount, 16));
+                AscendC::Add(biasTile, biasTile, sum_1Tile, RoundUp(oCount, 16));
                 AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
+                AscendC::Cast(yOut, biasTile, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
                 out0Queue_.EnQue(yOut);
                 yOut = out0Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(
@@ -2401,16 +2365,14 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // biasTile
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -2485,11 +2447,9 @@ public:
         pipe->InitBuffer(calc5Buf_, ceilYOTileBy16_ * yCTile_ * 64);
         pipe->InitBuffer(calc6Buf_, yCTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc7Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc11Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc12Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -2511,15 +2471,11 @@ public:
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
@@ -2589,12 +2545,11 @@ public:
                     for (int64_t o = 0; o < oCount; ++o) {
                         AscendC::Gather(wTile1[cPitch * o], wTile, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
-                    AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
                     if (cPitch <= oCount * 64 && cPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < cPitch; col += 64) {
                             for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
+                                AscendC::Mul(wTile1[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
                                              MinOf(64, cPitch - col), MinOf(255, oCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
                             }
@@ -2602,18 +2557,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                            AscendC::Mul(wTile1[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc9Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc10Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc11Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                AscendC::Add(acc[first2 * 64], wTile1[cPitch * first2 + col1], acc[first2 * 64],
                                              MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
@@ -2622,13 +2577,13 @@ public:
                         for (int64_t row = 0; row < oCount; ++row) {
                             for (int64_t start = 0; start < (cCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], wTile1[cPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (cCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (cCount - (cCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], wTile1[cPitch * row + (cCount / 64) * 64], acc[row * 64],
                                              cCount - (cCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -2653,16 +2608,15 @@ public:
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in2Queue_.EnQue(biasIn);
             biasIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc9Buf_.Get<float>();
+            AscendC::LocalTensor<float> biasTile = calc8Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
             in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Add(tmp1, biasTile, sumAcc, RoundUp(oCount, 16));
+            AscendC::Add(biasTile, biasTile, sumAcc, RoundUp(oCount, 16));
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
+            AscendC::Cast(yOut, biasTile, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
@@ -2685,11 +2639,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -2892,16 +2844,14 @@ public:
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
         pipe->InitBuffer(calc2Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc11Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc12Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilCInBy16_ * 64);
+        pipe->InitBuffer(calc7Buf_, ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc10Buf_, ceilYOTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -2913,25 +2863,21 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 64);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy16_ * 16);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
@@ -2979,6 +2925,7 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
                 AscendC::LocalTensor<Element0> wIn = in1Queue_.AllocTensor<Element0>();
                 for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
                     AscendC::DataCopyPad(
@@ -2989,11 +2936,11 @@ public:
                 }
                 in1Queue_.EnQue(wIn);
                 wIn = in1Queue_.DeQue<Element0>();
-                AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
                 AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
                 in1Queue_.FreeTensor(wIn);
-                AscendC::LocalTensor<float> wTile1 = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> wTile1 = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc6Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
@@ -3007,17 +2954,16 @@ public:
                                         C_in_ * k * CeilDiv(oCount, 16) * 64 + o * 4, ceilCInBy16_ * 16);
                     }
                 }
-                AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
+                    AscendC::Mul(wTile1[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
                                  K_ * ceilCInBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
+                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], wTile1[K_ * ceilCInBy16_ * o * 16], 1.0f,
+                                  ceilCInBy16_ * 16);
                 }
                 if (ceilCInBy16_ * 16 <= K_ * 64 - 64 && ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t o = 0; o < oCount; ++o) {
@@ -3025,8 +2971,8 @@ public:
                             for (int64_t first1 = 0; first1 < K_ - 1; first1 += 255) {
                                 VectorBarrier();
                                 AscendC::Add(sum[ceilCInBy16_ * o * 16 + col],
-                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
-                                                 ceilCInBy16_ * 16 + col],
+                                             wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
+                                                    ceilCInBy16_ * 16 + col],
                                              sum[ceilCInBy16_ * o * 16 + col], MinOf(64, ceilCInBy16_ * 16 - col),
                                              MinOf(255, K_ - first1 - 1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCInBy16_ * 2, 0));
@@ -3042,7 +2988,7 @@ public:
                                 for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
                                     AscendC::Add(sum[ceilCInBy16_ * first2 * 16 + col1],
                                                  sum[ceilCInBy16_ * first2 * 16 + col1],
-                                                 tmp[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
+                                                 wTile1[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
                                                  MinOf(64, ceilCInBy16_ * 16 - col1), MinOf(255, oCount - first2),
                                                  AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2,
                                                                              ceilCInBy16_ * 2, K_ * ceilCInBy16_ * 2));
@@ -3052,14 +2998,14 @@ public:
                             VectorBarrier();
                             for (int64_t o = 0; o < oCount; ++o) {
                                 AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
+                                             wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
                                              ceilCInBy16_ * 16);
                             }
                         }
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
@@ -3100,15 +3046,14 @@ public:
                                      AscendC::DataCopyPadExtParams<Element1>(false, 0, 0, static_cast<Element1>(0)));
                 in2Queue_.EnQue(biasIn);
                 biasIn = in2Queue_.DeQue<Element1>();
-                AscendC::LocalTensor<float> biasTile = calc11Buf_.Get<float>();
+                AscendC::LocalTensor<float> biasTile = calc10Buf_.Get<float>();
                 AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
                 in2Queue_.FreeTensor(biasIn);
-                AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Add(tmp1, biasTile, sum_1Tile, RoundUp(oCount, 16));
+                AscendC::Add(biasTile, biasTile, sum_1Tile, RoundUp(oCount, 16));
                 AscendC::LocalTensor<Element0> yOut = out0Queue_.AllocTensor<Element0>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
+                AscendC::Cast(yOut, biasTile, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
                 out0Queue_.EnQue(yOut);
                 yOut = out0Queue_.DeQue<Element0>();
                 AscendC::DataCopyPad(
@@ -3127,16 +3072,14 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // biasTile
     AscendC::GlobalTensor<Element0> xGm_;
     AscendC::GlobalTensor<Element0> wGm_;
     AscendC::GlobalTensor<Element1> biasGm_;
@@ -3211,11 +3154,9 @@ public:
         pipe->InitBuffer(calc5Buf_, ceilYOTileBy16_ * yCTile_ * 64);
         pipe->InitBuffer(calc6Buf_, yCTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc7Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc11Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc12Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -3237,15 +3178,11 @@ public:
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
@@ -3315,12 +3252,11 @@ public:
                     for (int64_t o = 0; o < oCount; ++o) {
                         AscendC::Gather(wTile1[cPitch * o], wTile, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
-                    AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
                     if (cPitch <= oCount * 64 && cPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < cPitch; col += 64) {
                             for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
+                                AscendC::Mul(wTile1[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
                                              MinOf(64, cPitch - col), MinOf(255, oCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
                             }
@@ -3328,18 +3264,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                            AscendC::Mul(wTile1[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc9Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc10Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc11Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                AscendC::Add(acc[first2 * 64], wTile1[cPitch * first2 + col1], acc[first2 * 64],
                                              MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
@@ -3348,13 +3284,13 @@ public:
                         for (int64_t row = 0; row < oCount; ++row) {
                             for (int64_t start = 0; start < (cCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], wTile1[cPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (cCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (cCount - (cCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], wTile1[cPitch * row + (cCount / 64) * 64], acc[row * 64],
                                              cCount - (cCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -3379,16 +3315,15 @@ public:
                                  AscendC::DataCopyPadExtParams<Element1>(false, 0, 0, static_cast<Element1>(0)));
             in2Queue_.EnQue(biasIn);
             biasIn = in2Queue_.DeQue<Element1>();
-            AscendC::LocalTensor<float> biasTile = calc9Buf_.Get<float>();
+            AscendC::LocalTensor<float> biasTile = calc8Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
             in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Add(tmp1, biasTile, sumAcc, RoundUp(oCount, 16));
+            AscendC::Add(biasTile, biasTile, sumAcc, RoundUp(oCount, 16));
             AscendC::LocalTensor<Element0> yOut = out0Queue_.AllocTensor<Element0>();
             VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
+            AscendC::Cast(yOut, biasTile, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<Element0>();
             AscendC::DataCopyPad(
@@ -3411,11 +3346,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
     AscendC::GlobalTensor<Element0> xGm_;
     AscendC::GlobalTensor<Element0> wGm_;
     AscendC::GlobalTensor<Element1> biasGm_;

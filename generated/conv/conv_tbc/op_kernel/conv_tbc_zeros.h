@@ -16,29 +16,30 @@ public:
     __aicore__ inline void Init(GM_ADDR workspace, const ConvTbcTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
+        zerosFloat32ZeroAtTile_ = tiling.zerosFloat32ZeroAtTile;
         zerosPer_ = tiling.zerosPer;
         zerosWork_ = tiling.zerosWork;
         zerosWsStart_ = tiling.zerosWsStart;
-        zerosZeroAtTile_ = tiling.zerosZeroAtTile;
         zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + zerosWsStart_), 8192);
-        pipe->InitBuffer(out0Queue_, 2, zerosZeroAtTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, zerosFloat32ZeroAtTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         for (int64_t item = blockIdx_ * zerosPer_; item < MinOf(zerosWork_, blockIdx_ * zerosPer_ + zerosPer_);
              ++item) {
-            const int64_t zero_atStart = item * zerosZeroAtTile_;
-            const int64_t zero_atCount = MinOf(zerosZeroAtTile_, 8192 - zero_atStart);
-            const int64_t zero_atPitch = RoundUp(zero_atCount, 8);
+            const int64_t float32_zero_atStart = item * zerosFloat32ZeroAtTile_;
+            const int64_t float32_zero_atCount = MinOf(zerosFloat32ZeroAtTile_, 8192 - float32_zero_atStart);
+            const int64_t float32_zero_atPitch = RoundUp(float32_zero_atCount, 8);
             AscendC::LocalTensor<float> zerosWsOut = out0Queue_.AllocTensor<float>();
-            AscendC::Duplicate<float>(zerosWsOut, 0.0f, zero_atPitch);
+            AscendC::Duplicate<float>(zerosWsOut, 0.0f, float32_zero_atPitch);
             out0Queue_.EnQue(zerosWsOut);
             zerosWsOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
-                zerosWsGm_[zero_atStart], zerosWsOut,
-                AscendC::DataCopyExtParams(1, zero_atCount * 4,
-                                           ((zero_atPitch * 4 - CeilDiv(zero_atCount * 4, 32) * 32) / 32), 0, 0));
+                zerosWsGm_[float32_zero_atStart], zerosWsOut,
+                AscendC::DataCopyExtParams(
+                    1, float32_zero_atCount * 4,
+                    ((float32_zero_atPitch * 4 - CeilDiv(float32_zero_atCount * 4, 32) * 32) / 32), 0, 0));
             out0Queue_.FreeTensor(zerosWsOut);
         }
     }
@@ -47,10 +48,10 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // zerosWsOut
     AscendC::GlobalTensor<float> zerosWsGm_;
     int64_t blockIdx_;
+    int64_t zerosFloat32ZeroAtTile_;
     int64_t zerosPer_;
     int64_t zerosWork_;
     int64_t zerosWsStart_;
-    int64_t zerosZeroAtTile_;
 };
 
 /// The stage from start to end.
@@ -70,36 +71,37 @@ public:
     __aicore__ inline void Init(GM_ADDR workspace, const ConvTbcTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
+        zerosFloat16ZeroAtTile_ = tiling.zerosFloat16ZeroAtTile;
         zerosPer_ = tiling.zerosPer;
         zerosWork_ = tiling.zerosWork;
         zerosWsStart_ = tiling.zerosWsStart;
-        zerosZeroAtTile_ = tiling.zerosZeroAtTile;
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 8192);
-        pipe->InitBuffer(out0Queue_, 2, zerosZeroAtTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, zerosZeroAtTile_ * 4);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 16384);
+        pipe->InitBuffer(out0Queue_, 2, zerosFloat16ZeroAtTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, zerosFloat16ZeroAtTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, zerosZeroAtTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, zerosFloat16ZeroAtTile_);
         for (int64_t item = blockIdx_ * zerosPer_; item < MinOf(zerosWork_, blockIdx_ * zerosPer_ + zerosPer_);
              ++item) {
-            const int64_t zero_atStart = item * zerosZeroAtTile_;
-            const int64_t zero_atCount = MinOf(zerosZeroAtTile_, 8192 - zero_atStart);
-            const int64_t zero_atPitch = RoundUp(zero_atCount, 16);
+            const int64_t float16_zero_atStart = item * zerosFloat16ZeroAtTile_;
+            const int64_t float16_zero_atCount = MinOf(zerosFloat16ZeroAtTile_, 16384 - float16_zero_atStart);
+            const int64_t float16_zero_atPitch = RoundUp(float16_zero_atCount, 16);
             AscendC::LocalTensor<float> full = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Duplicate<float>(full, 0.0f, zero_atPitch);
+            AscendC::Duplicate<float>(full, 0.0f, float16_zero_atPitch);
             AscendC::LocalTensor<Element> zerosWsOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(zerosWsOut, full, AscendC::RoundMode::CAST_RINT, zero_atPitch);
+            AscendC::Cast(zerosWsOut, full, AscendC::RoundMode::CAST_RINT, float16_zero_atPitch);
             out0Queue_.EnQue(zerosWsOut);
             zerosWsOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
-                zerosWsGm_[zero_atStart], zerosWsOut,
-                AscendC::DataCopyExtParams(1, zero_atCount * 2,
-                                           ((zero_atPitch * 2 - CeilDiv(zero_atCount * 2, 32) * 32) / 32), 0, 0));
+                zerosWsGm_[float16_zero_atStart], zerosWsOut,
+                AscendC::DataCopyExtParams(
+                    1, float16_zero_atCount * 2,
+                    ((float16_zero_atPitch * 2 - CeilDiv(float16_zero_atCount * 2, 32) * 32) / 32), 0, 0));
             out0Queue_.FreeTensor(zerosWsOut);
         }
     }
@@ -109,10 +111,10 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // full
     AscendC::GlobalTensor<Element> zerosWsGm_;
     int64_t blockIdx_;
+    int64_t zerosFloat16ZeroAtTile_;
     int64_t zerosPer_;
     int64_t zerosWork_;
     int64_t zerosWsStart_;
-    int64_t zerosZeroAtTile_;
 };
 
 /// The stage from start to end.
@@ -121,6 +123,70 @@ __aicore__ inline void RunConvTbcZerosVariant2Stage(GM_ADDR workspace, const Con
 {
     AscendC::TPipe pipe;
     ConvTbcZerosVariant2<Element> stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
+
+/// zeros
+template <typename Element>
+class ConvTbcZerosVariant3
+{
+public:
+    __aicore__ inline void Init(GM_ADDR workspace, const ConvTbcTilingData &tiling, AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        zerosBfloat16ZeroAtTile_ = tiling.zerosBfloat16ZeroAtTile;
+        zerosPer_ = tiling.zerosPer;
+        zerosWork_ = tiling.zerosWork;
+        zerosWsStart_ = tiling.zerosWsStart;
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 16384);
+        pipe->InitBuffer(out0Queue_, 2, zerosBfloat16ZeroAtTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, zerosBfloat16ZeroAtTile_ * 4);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, zerosBfloat16ZeroAtTile_);
+        for (int64_t item = blockIdx_ * zerosPer_; item < MinOf(zerosWork_, blockIdx_ * zerosPer_ + zerosPer_);
+             ++item) {
+            const int64_t bfloat16_zero_atStart = item * zerosBfloat16ZeroAtTile_;
+            const int64_t bfloat16_zero_atCount = MinOf(zerosBfloat16ZeroAtTile_, 16384 - bfloat16_zero_atStart);
+            const int64_t bfloat16_zero_atPitch = RoundUp(bfloat16_zero_atCount, 16);
+            AscendC::LocalTensor<float> full = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Duplicate<float>(full, 0.0f, bfloat16_zero_atPitch);
+            AscendC::LocalTensor<Element> zerosWsOut = out0Queue_.AllocTensor<Element>();
+            VectorBarrier();
+            AscendC::Cast(zerosWsOut, full, AscendC::RoundMode::CAST_RINT, bfloat16_zero_atPitch);
+            out0Queue_.EnQue(zerosWsOut);
+            zerosWsOut = out0Queue_.DeQue<Element>();
+            AscendC::DataCopyPad(
+                zerosWsGm_[bfloat16_zero_atStart], zerosWsOut,
+                AscendC::DataCopyExtParams(
+                    1, bfloat16_zero_atCount * 2,
+                    ((bfloat16_zero_atPitch * 2 - CeilDiv(bfloat16_zero_atCount * 2, 32) * 32) / 32), 0, 0));
+            out0Queue_.FreeTensor(zerosWsOut);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // zerosWsOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // full
+    AscendC::GlobalTensor<Element> zerosWsGm_;
+    int64_t blockIdx_;
+    int64_t zerosBfloat16ZeroAtTile_;
+    int64_t zerosPer_;
+    int64_t zerosWork_;
+    int64_t zerosWsStart_;
+};
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcZerosVariant3Stage(GM_ADDR workspace, const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcZerosVariant3<Element> stage;
     stage.Init(workspace, tiling, &pipe);
     stage.Process();
 }

@@ -27,19 +27,24 @@ struct Sizes {
     Checked H_out;
     Checked pad;
     Checked cubeMathType;
-    Checked zerosZeroAtTile;
+    Checked zerosFloat32ZeroAtTile;
     Checked gradBiasOTile;
+    Checked gradWOTile;
+    Checked gradWCTile;
     Checked sum3PartOTile;
     Checked sum3OTile;
-    Checked gradWCTile;
     Checked sum1OTile;
     Checked sum1CTile;
     Checked gradXCTile;
     Checked gradXBTile;
     Checked sum2CTile;
     Checked sum2OTile;
-    Checked gradWOTile;
+    Checked zerosFloat16ZeroAtTile;
+    Checked zerosBfloat16ZeroAtTile;
     Checked zerosWsStart;
+    Checked grad_w_range_length;
+    Checked grad_w_range_count;
+    Checked grad_w_rangeWsStart;
     Checked inHf32;
     Checked zerosWork;
     Checked zerosPer;
@@ -58,18 +63,22 @@ struct Sizes {
     Checked gradXRowTiles;
     Checked gradXWork;
     Checked gradXPer;
-    Checked gradWBaseN;
-    Checked gradWPanels;
-    Checked gradWBaseM;
-    Checked gradWM;
-    Checked gradWN;
-    Checked gradWKa;
-    Checked gradWKb;
-    Checked gradWRowTiles;
-    Checked gradWWork;
-    Checked gradWPer;
+    Checked gradWRangeBaseN;
+    Checked gradWRangePanels;
+    Checked gradWRangeBaseM;
+    Checked gradWRangeM;
+    Checked gradWRangeN;
+    Checked gradWRangeKa;
+    Checked gradWRangeKb;
+    Checked gradWRangeRowTiles;
+    Checked gradWRangeWork;
+    Checked gradWRangePer;
     Checked gradBiasWork;
     Checked gradBiasPer;
+    Checked gradWOTiles;
+    Checked gradWCTiles;
+    Checked gradWWork;
+    Checked gradWPer;
     Checked sum_3WsStart;
     Checked sum_3_part_count;
     Checked sum_3_part_length;
@@ -79,7 +88,6 @@ struct Sizes {
     Checked sum3PartPer;
     Checked sum3Work;
     Checked sum3Per;
-    Checked gradWCTiles;
     Checked sum_1WsStart;
     Checked sum_2WsStart;
     Checked sum1CTiles;
@@ -91,9 +99,9 @@ struct Sizes {
     Checked sum2OTiles;
     Checked sum2Work;
     Checked sum2Per;
-    Checked gradWOTiles;
     Checked zerosWsEnd;
-    Checked zerosZeroAtTiles;
+    Checked grad_w_rangeWsEnd;
+    Checked zerosFloat32ZeroAtTiles;
     Checked gradXBaseK;
     Checked gradXStepK;
     Checked gradXL1;
@@ -110,11 +118,12 @@ struct Sizes {
     Checked mm0BaseK;
     Checked mm0StepK;
     Checked mm0L1;
-    Checked gradWBaseK;
-    Checked gradWStepK;
-    Checked gradWL1;
-    Checked gradWSingleK;
-    Checked gradWCores;
+    Checked gradWRangeBeside;
+    Checked gradWRangeBaseK;
+    Checked gradWRangeStepK;
+    Checked gradWRangeL1;
+    Checked gradWRangeSingleK;
+    Checked gradWRangeCores;
     Checked mm1Cores;
     Checked mm1M;
     Checked mm1N;
@@ -132,6 +141,8 @@ struct Sizes {
     Checked sum3OTiles;
     Checked sum_1WsEnd;
     Checked sum_2WsEnd;
+    Checked zerosFloat16ZeroAtTiles;
+    Checked zerosBfloat16ZeroAtTiles;
     Checked elements_grad_y;
 };
 
@@ -208,7 +219,7 @@ inline Checked ZerosLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 4, 32) * 64;  // out0: zerosWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.zerosFloat32ZeroAtTile * 4, 32) * 64;  // out0: zerosWsOut, 2 copies
     return bytes;
 }
 
@@ -231,6 +242,19 @@ inline Checked GradBiasLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;                  // out0: grad_biasOut, 2 copies
     bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);                       // calc0: sum_3Tile
     bytes = bytes + RoundUp(s.N * s.gradBiasOTile * 4, 32);                 // calc1: sum
+    return bytes;
+}
+
+/// UB bytes: grad_w
+inline Checked GradWLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: grad_w_rangeWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // out0: grad_wOut, 2 copies
+    bytes = bytes + RoundUp(s.gradWCTile * s.gradWOTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.gradWCTile * s.gradWOTile * 4, 32);       // calc1: copied
     return bytes;
 }
 
@@ -272,7 +296,7 @@ inline Checked GradBiasLedger2(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_1, grad_x, sum_2, grad_w
-inline Checked GradWLedger(const Sizes &s, const Checked &coreNum)
+inline Checked GradWLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -295,10 +319,10 @@ inline Checked GradWLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc9: position
     bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc10: quotient
     bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc11: part
-    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 32;           // calc12: xTile
-    bytes = bytes + s.H_out * 32 + 64;                                             // calc13: padded
-    bytes = bytes + CeilDiv(s.H_out, 8) * 32;                                      // calc14: lanes
-    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;                 // calc15: sum_2Tile
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;                 // calc12: sum_2Tile
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 32;           // calc13: xTile
+    bytes = bytes + s.H_out * 32 + 64;                                             // calc14: padded
+    bytes = bytes + CeilDiv(s.H_out, 8) * 32;                                      // calc15: lanes
     bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 256;          // calc16: spread
     return bytes;
 }
@@ -357,7 +381,7 @@ inline Checked Sum2Ledger(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_w
-inline Checked GradWLedger2(const Sizes &s, const Checked &coreNum)
+inline Checked GradWLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -373,8 +397,8 @@ inline Checked ZerosLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
-    bytes = bytes + RoundUp(s.zerosZeroAtTile * 4, 32);       // calc0: full
+    bytes = bytes + CeilDiv(s.zerosFloat16ZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
+    bytes = bytes + RoundUp(s.zerosFloat16ZeroAtTile * 4, 32);       // calc0: full
     return bytes;
 }
 
@@ -386,9 +410,22 @@ inline Checked GradBiasLedger3(const Sizes &s, const Checked &coreNum)
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.H_out * s.N * s.gradBiasOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
     bytes = bytes + CeilDiv(s.gradBiasOTile * 2, 32) * 64;                  // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.H_out * s.N * s.gradBiasOTile * 4, 32);       // calc0: grad_yTile
-    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);                       // calc1: sum_3Tile
+    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);                       // calc0: sum_3Tile
+    bytes = bytes + RoundUp(s.H_out * s.N * s.gradBiasOTile * 4, 32);       // calc1: grad_yTile
     bytes = bytes + RoundUp(s.N * s.gradBiasOTile * 4, 32);                 // calc2: sum
+    return bytes;
+}
+
+/// UB bytes: grad_w
+inline Checked GradWLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: grad_w_rangeWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 2, 32) * 64;  // out0: grad_wOut, 2 copies
+    bytes = bytes + RoundUp(s.gradWCTile * s.gradWOTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.gradWCTile * s.gradWOTile * 4, 32);       // calc1: copied
     return bytes;
 }
 
@@ -402,7 +439,6 @@ inline Checked Sum3PartLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
     bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
     bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: grad_yTile
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc2: copied
     return bytes;
 }
 
@@ -418,7 +454,7 @@ inline Checked GradBiasLedger4(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_1, grad_x, sum_2, grad_w
-inline Checked GradWLedger3(const Sizes &s, const Checked &coreNum)
+inline Checked GradWLedger5(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -433,8 +469,8 @@ inline Checked GradWLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                                  // calc1: padded
     bytes = bytes + CeilDiv(s.C_out, 16) * 64;                                      // calc2: values
     bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 64;                      // calc3: grad_yTile
-    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                 // calc4: wTile
-    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 16) * 64;                  // calc5: sum_1Tile
+    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 16) * 64;                  // calc4: sum_1Tile
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                 // calc5: wTile
     bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;  // calc6: tmp
     bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;        // calc7: sum
     bytes = bytes + CeilDiv(s.N, 8) * 2048;                                         // calc8: acc
@@ -467,10 +503,9 @@ inline Checked Sum1Ledger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // calc3: values
     bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc4: lanes
     bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc5: wTile
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc7: sum
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc8: acc
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc9: part
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc6: sum
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc7: acc
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc8: part
     return bytes;
 }
 
@@ -509,7 +544,7 @@ inline Checked Sum2Ledger2(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_w
-inline Checked GradWLedger4(const Sizes &s, const Checked &coreNum)
+inline Checked GradWLedger6(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -519,14 +554,25 @@ inline Checked GradWLedger4(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
+/// UB bytes: zeros
+inline Checked ZerosLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.zerosBfloat16ZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
+    bytes = bytes + RoundUp(s.zerosBfloat16ZeroAtTile * 4, 32);       // calc0: full
+    return bytes;
+}
+
 /// The tiles of a stage: zeros
 inline bool FitZeros(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.zerosZeroAtTile = Checked(8);
+    s.zerosFloat32ZeroAtTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::zerosZeroAtTile, 8192, 8, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192), false,
-                    &ZerosLedger, coreNum, ub);
+    return Maximise(s, &Sizes::zerosFloat32ZeroAtTile, 8192, 8, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192),
+                    false, &ZerosLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x (cube)
@@ -545,6 +591,20 @@ inline bool FitGradBias(Sizes &s, const Chip &chip)
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
                     &GradBiasLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_w
+inline bool FitGradW(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradWOTile = Checked(8);
+    s.gradWCTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradWOTile, s.C_out, 8,
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
+                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3_part
@@ -579,12 +639,12 @@ inline bool FitGradBias2(Sizes &s, const Chip &chip)
 }
 
 /// The tiles of a stage: sum_1, grad_x, sum_2, grad_w
-inline bool FitGradW(Sizes &s, const Chip &chip)
+inline bool FitGradW2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &GradWLedger,
+    return Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &GradWLedger2,
                     coreNum, ub);
 }
 
@@ -627,27 +687,27 @@ inline bool FitSum2(Sizes &s, const Chip &chip)
 }
 
 /// The tiles of a stage: grad_w
-inline bool FitGradW2(Sizes &s, const Chip &chip)
+inline bool FitGradW3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradWOTile = Checked(8);
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradWOTile, s.C_out, 8,
-                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger2, coreNum,
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger3, coreNum,
                     ub) &&
            Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
-                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger2, coreNum, ub);
+                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: zeros
 inline bool FitZeros2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.zerosZeroAtTile = Checked(16);
+    s.zerosFloat16ZeroAtTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::zerosZeroAtTile, 8192, 16, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192), false,
-                    &ZerosLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::zerosFloat16ZeroAtTile, 16384, 16,
+                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), false, &ZerosLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3, grad_bias
@@ -658,6 +718,20 @@ inline bool FitGradBias3(Sizes &s, const Chip &chip)
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
                     &GradBiasLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_w
+inline bool FitGradW4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradWOTile = Checked(16);
+    s.gradWCTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradWOTile, s.C_out, 16,
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger4, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
+                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3_part
@@ -682,12 +756,12 @@ inline bool FitGradBias4(Sizes &s, const Chip &chip)
 }
 
 /// The tiles of a stage: sum_1, grad_x, sum_2, grad_w
-inline bool FitGradW3(Sizes &s, const Chip &chip)
+inline bool FitGradW5(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &GradWLedger3,
+    return Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &GradWLedger5,
                     coreNum, ub);
 }
 
@@ -731,17 +805,27 @@ inline bool FitSum22(Sizes &s, const Chip &chip)
 }
 
 /// The tiles of a stage: grad_w
-inline bool FitGradW4(Sizes &s, const Chip &chip)
+inline bool FitGradW6(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradWOTile = Checked(16);
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradWOTile, s.C_out, 16,
-                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger4, coreNum,
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger6, coreNum,
                     ub) &&
            Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
-                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger4, coreNum, ub);
+                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger6, coreNum, ub);
+}
+
+/// The tiles of a stage: zeros
+inline bool FitZeros3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.zerosBfloat16ZeroAtTile = Checked(16);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::zerosBfloat16ZeroAtTile, 16384, 16,
+                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), false, &ZerosLedger3, coreNum, ub);
 }
 
 /// Fields zerosWsStart; false when one is out of range.
@@ -752,25 +836,56 @@ inline bool FindZerosWsStart(Sizes &s, const Chip &chip)
     return s.zerosWsStart.valid;
 }
 
-/// Fields zerosWsEnd to inHf32; false when one is out of range.
+/// Fields zerosWsEnd to grad_w_rangeWsEnd; false when one is out of range.
 inline bool FindZerosWsEnd(Sizes &s, const Chip &chip)
 {
-    (void)chip;
+    const Checked cubeNum(chip.cubeNum);
     s.zerosWsEnd = s.zerosWsStart + 32768;
-    s.inHf32 = 2 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
-               MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4));
-    return s.zerosWsEnd.valid && s.inHf32.valid;
+    s.grad_w_range_length = RoundUp(
+        CeilDiv(s.H_out * s.N, MaxOf(MinOf(MinOf((cubeNum / (s.K * CeilDiv(s.C_in, 128) * CeilDiv(s.C_out, 256))),
+                                                 ((s.H_out * s.N) / 1024)),
+                                           64),
+                                     1)),
+        256);
+    s.grad_w_range_count = CeilDiv(s.H_out * s.N, s.grad_w_range_length);
+    s.grad_w_rangeWsStart = s.zerosWsEnd;
+    s.grad_w_rangeWsEnd =
+        s.grad_w_rangeWsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K * s.grad_w_range_count, 1) * 4, 512);
+    return s.zerosWsEnd.valid && s.grad_w_range_length.valid && s.grad_w_range_count.valid &&
+           s.grad_w_rangeWsStart.valid && s.grad_w_rangeWsEnd.valid;
 }
 
-/// Fields zerosZeroAtTiles to gradXBaseM; false when one is out of range.
-inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
+/// Fields inHf32; false when one is out of range.
+inline bool FindInHf32(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.inHf32 = 2 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
+               MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4));
+    return s.inHf32.valid;
+}
+
+/// Fields zerosFloat32ZeroAtTiles to zerosWork; false when one is out of range.
+inline bool FindZerosFloat32ZeroAtTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.zerosFloat32ZeroAtTiles = ((s.zerosFloat32ZeroAtTile + 8191) / s.zerosFloat32ZeroAtTile);
+    s.zerosWork = s.zerosFloat32ZeroAtTiles;
+    return s.zerosFloat32ZeroAtTiles.valid && s.zerosWork.valid;
+}
+
+/// Fields zerosPer; false when one is out of range.
+inline bool FindZerosPer(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
+    return s.zerosPer.valid;
+}
+
+/// Fields gradXBaseN; false when one is out of range.
+inline bool FindGradXBaseN(Sizes &s, const Chip &chip)
+{
     const Checked cubeNum(chip.cubeNum);
     const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 8191) / s.zerosZeroAtTile);
-    s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
     s.gradXBaseN = RoundUp(
         CeilDiv(s.C_in,
                 MaxOf(CeilDiv(s.C_in, MinOf((((l0cFloats / (RoundUp(MinOf(s.H_in * s.N, 128), 16)))) / 16) * 16, 512)),
@@ -781,12 +896,19 @@ inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
                             1) *
                           MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.H_in * s.N, 128)), CeilDiv(s.C_in, 16)))),
         16);
+    return s.gradXBaseN.valid;
+}
+
+/// Fields gradXPanels to gradXBaseM; false when one is out of range.
+inline bool FindGradXPanels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
     s.gradXPanels = CeilDiv(s.C_in, s.gradXBaseN);
     s.gradXBaseM = MinOf(
         MinOf((((l0cFloats / s.gradXBaseN)) / 16) * 16, 256),
         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, CeilDiv(cubeNum * 3, 4)), 1), s.H_in * s.N), 16));
-    return s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid && s.gradXBaseN.valid &&
-           s.gradXPanels.valid && s.gradXBaseM.valid;
+    return s.gradXPanels.valid && s.gradXBaseM.valid;
 }
 
 /// Fields gradXBaseK to gradXL1; false when one is out of range.
@@ -800,11 +922,11 @@ inline bool FindGradXBaseK(Sizes &s, const Chip &chip)
     return s.gradXBaseK.valid && s.gradXStepK.valid && s.gradXL1.valid;
 }
 
-/// Fields gradXM to gradWBaseM; false when one is out of range.
+/// Fields gradXM to gradWRangeBeside; false when one is out of range.
 inline bool FindGradXM(Sizes &s, const Chip &chip)
 {
+    const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
-    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
     s.gradXM = s.H_in * s.N;
     s.gradXN = s.C_in;
     s.gradXKa = s.C_out;
@@ -831,67 +953,128 @@ inline bool FindGradXM(Sizes &s, const Chip &chip)
     s.mm0BaseK = s.gradXBaseK;
     s.mm0StepK = s.gradXStepK;
     s.mm0L1 = s.gradXL1;
-    s.gradWBaseN = RoundUp(
-        CeilDiv(
-            s.C_out,
-            MaxOf(CeilDiv(s.C_out, MinOf((((l0cFloats / (RoundUp(MinOf(s.C_in, 128), 16)))) / 16) * 16, 512)),
-                  MinOf(((s.C_out * CeilDiv(s.C_in, 128)) /
-                         (s.C_in *
-                          CeilDiv(s.C_out, MinOf((((l0cFloats / (RoundUp(MinOf(s.C_in, 128), 16)))) / 16) * 16, 512)))),
-                        1) *
-                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), s.K * CeilDiv(s.C_in, 128)), CeilDiv(s.C_out, 16)))),
-        16);
-    s.gradWPanels = CeilDiv(s.C_out, s.gradWBaseN);
-    s.gradWBaseM =
-        MinOf(MinOf((((l0cFloats / s.gradWBaseN)) / 16) * 16, 256),
-              RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, CeilDiv(cubeNum * 3, 4)), 1), s.C_in), 16));
+    s.gradWRangeBeside = MaxOf(CeilDiv(CeilDiv(s.C_out * s.H_out * s.N, 64), coreNum), 1);
     return s.gradXM.valid && s.gradXN.valid && s.gradXKa.valid && s.gradXKb.valid && s.gradXSingleK.valid &&
            s.gradXFirst.valid && s.gradXLast.valid && s.gradXSteps.valid && s.gradXMiddle.valid && s.gradXParts.valid &&
            s.gradXRowTiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid &&
            s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWBaseN.valid &&
-           s.gradWPanels.valid && s.gradWBaseM.valid;
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWRangeBeside.valid;
 }
 
-/// Fields gradWBaseK to gradWL1; false when one is out of range.
-inline bool FindGradWBaseK(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.gradWBaseK = MinOf(MinOf(32, (((8192 / s.gradWBaseN)) / 16) * 16), RoundUp(s.H_out * s.N, 16));
-    s.gradWStepK = MinOf(MinOf(4, (523264 / (s.gradWBaseK * s.gradWBaseM * 8 + s.gradWBaseK * s.gradWBaseN * 8))),
-                         CeilDiv(s.H_out * s.N, s.gradWBaseK));
-    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 8 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 8;
-    return s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid;
-}
-
-/// Fields gradWM to mm1L1; false when one is out of range.
-inline bool FindGradWM(Sizes &s, const Chip &chip)
+/// Fields gradWRangeBaseN; false when one is out of range.
+inline bool FindGradWRangeBaseN(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
-    s.gradWM = s.C_in;
-    s.gradWN = s.C_out;
-    s.gradWKa = s.H_out * s.N;
-    s.gradWKb = s.H_out * s.N;
-    s.gradWSingleK = s.H_out * s.N;
-    s.gradWRowTiles = CeilDiv(s.C_in, s.gradWBaseM);
-    s.gradWWork = s.K * s.gradWPanels * s.gradWRowTiles;
-    s.gradWPer = CeilDiv(s.gradWWork, cubeNum);
-    s.gradWCores = CeilDiv(s.gradWWork, s.gradWPer);
-    s.mm1Cores = s.gradWCores;
-    s.mm1M = s.gradWM;
-    s.mm1N = s.gradWN;
-    s.mm1Ka = s.gradWKa;
-    s.mm1Kb = s.gradWKb;
-    s.mm1SingleK = s.gradWSingleK;
-    s.mm1BaseM = s.gradWBaseM;
-    s.mm1BaseN = s.gradWBaseN;
-    s.mm1BaseK = s.gradWBaseK;
-    s.mm1StepK = s.gradWStepK;
-    s.mm1L1 = s.gradWL1;
-    return s.gradWM.valid && s.gradWN.valid && s.gradWKa.valid && s.gradWKb.valid && s.gradWSingleK.valid &&
-           s.gradWRowTiles.valid && s.gradWWork.valid && s.gradWPer.valid && s.gradWCores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid;
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.gradWRangeBaseN = RoundUp(
+        CeilDiv(
+            s.C_out,
+            MaxOf(
+                CeilDiv(s.C_out, MinOf((((l0cFloats / (RoundUp(MinOf(s.C_in, 128), 16)))) / 16) * 16, 512)),
+                MinOf(((s.C_out * CeilDiv(s.C_in, 128)) /
+                       (s.C_in *
+                        CeilDiv(s.C_out, MinOf((((l0cFloats / (RoundUp(MinOf(s.C_in, 128), 16)))) / 16) * 16, 512)))),
+                      1) *
+                    MinOf(CeilDiv(
+                              MinOf(CeilDiv(cubeNum * 3, 4),
+                                    MaxOf(CeilDiv(CeilDiv(s.C_in * s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                                  CeilDiv(s.C_out,
+                                                                          MinOf((((l0cFloats /
+                                                                                   (RoundUp(MinOf(s.C_in, 128), 16)))) /
+                                                                                 16) *
+                                                                                    16,
+                                                                                512)) *
+                                                                  4 +
+                                                              s.C_out * s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                                  CeilDiv(s.C_in, 128) * 4,
+                                                          31),
+                                                  s.gradWRangeBeside),
+                                          CeilDiv(CeilDiv(s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                              CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * 256,
+                                                          1024),
+                                                  s.gradWRangeBeside))),
+                              s.K * s.grad_w_range_count * CeilDiv(s.C_in, 128)),
+                          CeilDiv(s.C_out, 16)))),
+        16);
+    return s.gradWRangeBaseN.valid;
+}
+
+/// Fields gradWRangePanels; false when one is out of range.
+inline bool FindGradWRangePanels(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWRangePanels = CeilDiv(s.C_out, s.gradWRangeBaseN);
+    return s.gradWRangePanels.valid;
+}
+
+/// Fields gradWRangeBaseM to gradWRangeL1; false when one is out of range.
+inline bool FindGradWRangeBaseM(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.gradWRangeBaseM = MinOf(
+        MinOf((((l0cFloats / s.gradWRangeBaseN)) / 16) * 16, 256),
+        RoundUp(
+            MinOf(
+                MaxOf(CeilDiv(s.C_in * s.K * s.gradWRangePanels * s.grad_w_range_count,
+                              MinOf(CeilDiv(cubeNum * 3, 4),
+                                    MaxOf(CeilDiv(CeilDiv(s.C_in * s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                                  CeilDiv(s.C_out,
+                                                                          MinOf((((l0cFloats /
+                                                                                   (RoundUp(MinOf(s.C_in, 128), 16)))) /
+                                                                                 16) *
+                                                                                    16,
+                                                                                512)) *
+                                                                  4 +
+                                                              s.C_out * s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                                  CeilDiv(s.C_in, 128) * 4,
+                                                          31),
+                                                  s.gradWRangeBeside),
+                                          CeilDiv(CeilDiv(s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                              CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * 256,
+                                                          1024),
+                                                  s.gradWRangeBeside)))),
+                      1),
+                s.C_in),
+            16));
+    s.gradWRangeBaseK = MinOf(MinOf(32, (((8192 / s.gradWRangeBaseN)) / 16) * 16), RoundUp(s.H_out * s.N, 16));
+    s.gradWRangeStepK = MinOf(
+        MinOf(4, (523264 / (s.gradWRangeBaseK * s.gradWRangeBaseM * 8 + s.gradWRangeBaseK * s.gradWRangeBaseN * 8))),
+        CeilDiv(s.H_out * s.N, s.gradWRangeBaseK));
+    s.gradWRangeL1 = s.gradWRangeBaseK * s.gradWRangeBaseM * s.gradWRangeStepK * 8 +
+                     s.gradWRangeBaseK * s.gradWRangeBaseN * s.gradWRangeStepK * 8;
+    return s.gradWRangeBaseM.valid && s.gradWRangeBaseK.valid && s.gradWRangeStepK.valid && s.gradWRangeL1.valid;
+}
+
+/// Fields gradWRangeM to mm1L1; false when one is out of range.
+inline bool FindGradWRangeM(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.gradWRangeM = s.C_in;
+    s.gradWRangeN = s.C_out;
+    s.gradWRangeKa = s.H_out * s.N;
+    s.gradWRangeKb = s.H_out * s.N;
+    s.gradWRangeSingleK = s.H_out * s.N;
+    s.gradWRangeRowTiles = CeilDiv(s.C_in, s.gradWRangeBaseM);
+    s.gradWRangeWork = s.K * s.gradWRangePanels * s.gradWRangeRowTiles * s.grad_w_range_count;
+    s.gradWRangePer = CeilDiv(s.gradWRangeWork, cubeNum);
+    s.gradWRangeCores = CeilDiv(s.gradWRangeWork, s.gradWRangePer);
+    s.mm1Cores = s.gradWRangeCores;
+    s.mm1M = s.gradWRangeM;
+    s.mm1N = s.gradWRangeN;
+    s.mm1Ka = s.gradWRangeKa;
+    s.mm1Kb = s.gradWRangeKb;
+    s.mm1SingleK = s.gradWRangeSingleK;
+    s.mm1BaseM = s.gradWRangeBaseM;
+    s.mm1BaseN = s.gradWRangeBaseN;
+    s.mm1BaseK = s.gradWRangeBaseK;
+    s.mm1StepK = s.gradWRangeStepK;
+    s.mm1L1 = s.gradWRangeL1;
+    return s.gradWRangeM.valid && s.gradWRangeN.valid && s.gradWRangeKa.valid && s.gradWRangeKb.valid &&
+           s.gradWRangeSingleK.valid && s.gradWRangeRowTiles.valid && s.gradWRangeWork.valid && s.gradWRangePer.valid &&
+           s.gradWRangeCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
+           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
+           s.mm1StepK.valid && s.mm1L1.valid;
 }
 
 /// Fields gradBiasOTiles to gradBiasPer; false when one is out of range.
@@ -902,6 +1085,38 @@ inline bool FindGradBiasOTiles(Sizes &s, const Chip &chip)
     s.gradBiasWork = s.gradBiasOTiles;
     s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     return s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
+}
+
+/// Fields gradWOTiles; false when one is out of range.
+inline bool FindGradWOTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
+    return s.gradWOTiles.valid;
+}
+
+/// Fields gradWCTiles; false when one is out of range.
+inline bool FindGradWCTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
+    return s.gradWCTiles.valid;
+}
+
+/// Fields gradWWork; false when one is out of range.
+inline bool FindGradWWork(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
+    return s.gradWWork.valid;
+}
+
+/// Fields gradWPer; false when one is out of range.
+inline bool FindGradWPer(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
+    return s.gradWPer.valid;
 }
 
 /// Fields sum_3WsStart; false when one is out of range.
@@ -941,7 +1156,7 @@ inline bool FindSum3PartCount(Sizes &s, const Chip &chip)
 inline bool FindSum3PartWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.sum_3_partWsStart = s.zerosWsEnd;
+    s.sum_3_partWsStart = s.grad_w_rangeWsEnd;
     return s.sum_3_partWsStart.valid;
 }
 
@@ -967,28 +1182,12 @@ inline bool FindSum3PartOTiles(Sizes &s, const Chip &chip)
            s.sum3Work.valid && s.sum3Per.valid;
 }
 
-/// Fields gradWCTiles; false when one is out of range.
-inline bool FindGradWCTiles(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
-    return s.gradWCTiles.valid;
-}
-
 /// Fields gradWWork; false when one is out of range.
-inline bool FindGradWWork(Sizes &s, const Chip &chip)
+inline bool FindGradWWork2(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.gradWWork = s.gradWCTiles;
     return s.gradWWork.valid;
-}
-
-/// Fields gradWPer; false when one is out of range.
-inline bool FindGradWPer(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
-    return s.gradWPer.valid;
 }
 
 /// Fields sum_1WsStart to sum_3WsStart; false when one is out of range.
@@ -1012,7 +1211,7 @@ inline bool FindSum3PartWsStart2(Sizes &s, const Chip &chip)
     return s.sum_3_partWsStart.valid;
 }
 
-/// Fields sum1CTiles to gradWOTiles; false when one is out of range.
+/// Fields sum1CTiles to sum2Per; false when one is out of range.
 inline bool FindSum1CTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
@@ -1027,26 +1226,36 @@ inline bool FindSum1CTiles(Sizes &s, const Chip &chip)
     s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
     s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
     s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
     return s.sum1CTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.gradXCTiles.valid && s.gradXBTiles.valid &&
            s.gradXWork.valid && s.gradXPer.valid && s.sum2CTiles.valid && s.sum2OTiles.valid && s.sum2Work.valid &&
-           s.sum2Per.valid && s.gradWOTiles.valid;
+           s.sum2Per.valid;
 }
 
-/// Fields gradWWork; false when one is out of range.
-inline bool FindGradWWork2(Sizes &s, const Chip &chip)
+/// Fields zerosFloat16ZeroAtTiles to zerosWork; false when one is out of range.
+inline bool FindZerosFloat16ZeroAtTiles(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
-    return s.gradWWork.valid;
+    s.zerosFloat16ZeroAtTiles = ((s.zerosFloat16ZeroAtTile + 16383) / s.zerosFloat16ZeroAtTile);
+    s.zerosWork = s.zerosFloat16ZeroAtTiles;
+    return s.zerosFloat16ZeroAtTiles.valid && s.zerosWork.valid;
 }
 
-/// Fields zerosWsEnd; false when one is out of range.
-inline bool FindZerosWsEnd2(Sizes &s, const Chip &chip)
+/// Fields gradXBaseN; false when one is out of range.
+inline bool FindGradXBaseN2(Sizes &s, const Chip &chip)
 {
-    (void)chip;
-    s.zerosWsEnd = s.zerosWsStart + 16384;
-    return s.zerosWsEnd.valid;
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.gradXBaseN = RoundUp(
+        CeilDiv(s.C_in,
+                MaxOf(CeilDiv(s.C_in, MinOf((((l0cFloats / (RoundUp(MinOf(s.H_in * s.N, 128), 16)))) / 16) * 16, 1024)),
+                      MinOf(((s.C_in * CeilDiv(s.H_in * s.N, 128)) /
+                             (s.H_in * s.N *
+                              CeilDiv(s.C_in, MinOf((((l0cFloats / (RoundUp(MinOf(s.H_in * s.N, 128), 16)))) / 16) * 16,
+                                                    1024)))),
+                            1) *
+                          MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.H_in * s.N, 128)), CeilDiv(s.C_in, 16)))),
+        16);
+    return s.gradXBaseN.valid;
 }
 
 /// Fields gradXBaseK to gradXL1; false when one is out of range.
@@ -1060,15 +1269,90 @@ inline bool FindGradXBaseK2(Sizes &s, const Chip &chip)
     return s.gradXBaseK.valid && s.gradXStepK.valid && s.gradXL1.valid;
 }
 
-/// Fields gradWBaseK to gradWL1; false when one is out of range.
-inline bool FindGradWBaseK2(Sizes &s, const Chip &chip)
+/// Fields gradWRangeBaseN; false when one is out of range.
+inline bool FindGradWRangeBaseN2(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.gradWRangeBaseN = RoundUp(
+        CeilDiv(
+            s.C_out,
+            MaxOf(
+                CeilDiv(s.C_out, MinOf((((l0cFloats / (RoundUp(MinOf(s.C_in, 128), 16)))) / 16) * 16, 1024)),
+                MinOf(((s.C_out * CeilDiv(s.C_in, 128)) /
+                       (s.C_in *
+                        CeilDiv(s.C_out, MinOf((((l0cFloats / (RoundUp(MinOf(s.C_in, 128), 16)))) / 16) * 16, 1024)))),
+                      1) *
+                    MinOf(CeilDiv(
+                              MinOf(CeilDiv(cubeNum * 3, 4),
+                                    MaxOf(CeilDiv(CeilDiv(s.C_in * s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                                  CeilDiv(s.C_out,
+                                                                          MinOf((((l0cFloats /
+                                                                                   (RoundUp(MinOf(s.C_in, 128), 16)))) /
+                                                                                 16) *
+                                                                                    16,
+                                                                                1024)) *
+                                                                  2 +
+                                                              s.C_out * s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                                  CeilDiv(s.C_in, 128) * 2,
+                                                          31),
+                                                  s.gradWRangeBeside),
+                                          CeilDiv(CeilDiv(s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                              CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * 256,
+                                                          4096),
+                                                  s.gradWRangeBeside))),
+                              s.K * s.grad_w_range_count * CeilDiv(s.C_in, 128)),
+                          CeilDiv(s.C_out, 16)))),
+        16);
+    return s.gradWRangeBaseN.valid;
+}
+
+/// Fields gradWRangeBaseM to gradWRangeL1; false when one is out of range.
+inline bool FindGradWRangeBaseM2(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.gradWRangeBaseM = MinOf(
+        MinOf((((l0cFloats / s.gradWRangeBaseN)) / 16) * 16, 256),
+        RoundUp(
+            MinOf(
+                MaxOf(CeilDiv(s.C_in * s.K * s.gradWRangePanels * s.grad_w_range_count,
+                              MinOf(CeilDiv(cubeNum * 3, 4),
+                                    MaxOf(CeilDiv(CeilDiv(s.C_in * s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                                  CeilDiv(s.C_out,
+                                                                          MinOf((((l0cFloats /
+                                                                                   (RoundUp(MinOf(s.C_in, 128), 16)))) /
+                                                                                 16) *
+                                                                                    16,
+                                                                                1024)) *
+                                                                  2 +
+                                                              s.C_out * s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                                  CeilDiv(s.C_in, 128) * 2,
+                                                          31),
+                                                  s.gradWRangeBeside),
+                                          CeilDiv(CeilDiv(s.H_out * s.K * s.N * s.grad_w_range_count *
+                                                              CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * 256,
+                                                          4096),
+                                                  s.gradWRangeBeside)))),
+                      1),
+                s.C_in),
+            16));
+    s.gradWRangeBaseK = MinOf(MinOf(64, (((16384 / s.gradWRangeBaseN)) / 16) * 16), RoundUp(s.H_out * s.N, 16));
+    s.gradWRangeStepK = MinOf(
+        MinOf(4, (523264 / (s.gradWRangeBaseK * s.gradWRangeBaseM * 4 + s.gradWRangeBaseK * s.gradWRangeBaseN * 4))),
+        CeilDiv(s.H_out * s.N, s.gradWRangeBaseK));
+    s.gradWRangeL1 = s.gradWRangeBaseK * s.gradWRangeBaseM * s.gradWRangeStepK * 4 +
+                     s.gradWRangeBaseK * s.gradWRangeBaseN * s.gradWRangeStepK * 4;
+    return s.gradWRangeBaseM.valid && s.gradWRangeBaseK.valid && s.gradWRangeStepK.valid && s.gradWRangeL1.valid;
+}
+
+/// Fields zerosBfloat16ZeroAtTiles to zerosWork; false when one is out of range.
+inline bool FindZerosBfloat16ZeroAtTiles(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.gradWBaseK = MinOf(MinOf(64, (((16384 / s.gradWBaseN)) / 16) * 16), RoundUp(s.H_out * s.N, 16));
-    s.gradWStepK = MinOf(MinOf(4, (523264 / (s.gradWBaseK * s.gradWBaseM * 4 + s.gradWBaseK * s.gradWBaseN * 4))),
-                         CeilDiv(s.H_out * s.N, s.gradWBaseK));
-    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 4 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 4;
-    return s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid;
+    s.zerosBfloat16ZeroAtTiles = ((s.zerosBfloat16ZeroAtTile + 16383) / s.zerosBfloat16ZeroAtTile);
+    s.zerosWork = s.zerosBfloat16ZeroAtTiles;
+    return s.zerosBfloat16ZeroAtTiles.valid && s.zerosWork.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
@@ -1119,18 +1403,22 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.H_out * s.N <= 2147483647)) {
         return false;
     }
-    if (!(FitZeros(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitGradBias(s, chip) &&
-          FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindGradXBaseK(s, chip) && FindGradXM(s, chip) && FindGradWBaseK(s, chip) && FindGradWM(s, chip) &&
-          FindGradBiasOTiles(s, chip))) {
+    if (!(FitZeros(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitGradBias(s, chip) && FitGradW(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindInHf32(s, chip) &&
+          FindZerosFloat32ZeroAtTiles(s, chip) && FindZerosPer(s, chip) && FindGradXBaseN(s, chip) &&
+          FindGradXPanels(s, chip) && FindGradXBaseK(s, chip) && FindGradXM(s, chip) && FindGradWRangeBaseN(s, chip) &&
+          FindGradWRangePanels(s, chip) && FindGradWRangeBaseM(s, chip) && FindGradWRangeM(s, chip) &&
+          FindGradBiasOTiles(s, chip) && FindGradWOTiles(s, chip) && FindGradWCTiles(s, chip) &&
+          FindGradWWork(s, chip) && FindGradWPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
-    blocks = MaxOf(blocks, CeilDiv(s.gradWWork, s.gradWPer));
+    blocks = MaxOf(blocks, CeilDiv(s.gradWRangeWork, s.gradWRangePer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.zerosWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradWWork, s.gradWPer), 2));
+    const Checked bytes = s.grad_w_rangeWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -1186,20 +1474,24 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitZeros(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
-          FitGradBias2(s, chip) && FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindZerosWsStart2(s, chip) &&
-          FindZerosWsEnd(s, chip) && FindSum3PartCount(s, chip) && FindSum3PartWsStart(s, chip) &&
-          FindSum3PartWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) && FindGradXBaseK(s, chip) &&
-          FindGradXM(s, chip) && FindGradWBaseK(s, chip) && FindGradWM(s, chip) && FindSum3PartOTiles(s, chip) &&
-          FindGradBiasOTiles(s, chip))) {
+          FitGradBias2(s, chip) && FitGradW(s, chip) && FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindZerosWsStart2(s, chip) && FindZerosWsEnd(s, chip) && FindInHf32(s, chip) && FindSum3PartCount(s, chip) &&
+          FindSum3PartWsStart(s, chip) && FindSum3PartWsEnd(s, chip) && FindZerosFloat32ZeroAtTiles(s, chip) &&
+          FindZerosPer(s, chip) && FindGradXBaseN(s, chip) && FindGradXPanels(s, chip) && FindGradXBaseK(s, chip) &&
+          FindGradXM(s, chip) && FindGradWRangeBaseN(s, chip) && FindGradWRangePanels(s, chip) &&
+          FindGradWRangeBaseM(s, chip) && FindGradWRangeM(s, chip) && FindSum3PartOTiles(s, chip) &&
+          FindGradBiasOTiles(s, chip) && FindGradWOTiles(s, chip) && FindGradWCTiles(s, chip) &&
+          FindGradWWork(s, chip) && FindGradWPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
-    blocks = MaxOf(blocks, CeilDiv(s.gradWWork, s.gradWPer));
+    blocks = MaxOf(blocks, CeilDiv(s.gradWRangeWork, s.gradWRangePer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradWWork, s.gradWPer), 2));
     const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -1229,7 +1521,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    if (!(FitGradW(s, chip) && FitGradBias(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork(s, chip) &&
+    if (!(FitGradW2(s, chip) && FitGradBias(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork2(s, chip) &&
           FindGradWPer(s, chip) && FindGradBiasOTiles(s, chip))) {
         return false;
     }
@@ -1264,11 +1556,11 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    if (!(FitSum1(s, chip) && FitGradX2(s, chip) && FitSum2(s, chip) && FitGradW2(s, chip) && FitSum3Part(s, chip) &&
+    if (!(FitSum1(s, chip) && FitGradX2(s, chip) && FitSum2(s, chip) && FitGradW3(s, chip) && FitSum3Part(s, chip) &&
           FitSum3(s, chip) && FitGradBias2(s, chip) && FindSum1WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
           FindSum3PartCount(s, chip) && FindSum3PartWsStart2(s, chip) && FindSum3PartWsEnd(s, chip) &&
-          FindSum1CTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork2(s, chip) && FindGradWPer(s, chip) &&
-          FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
+          FindSum1CTiles(s, chip) && FindGradWOTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork(s, chip) &&
+          FindGradWPer(s, chip) && FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1292,11 +1584,11 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
 inline bool TryStepwise(Sizes &s, const Chip &chip, Choice &choice)
 {
     (void)chip;
-    if (!(FitSum1(s, chip) && FitGradX2(s, chip) && FitSum2(s, chip) && FitGradW2(s, chip) && FitSum3Part(s, chip) &&
+    if (!(FitSum1(s, chip) && FitGradX2(s, chip) && FitSum2(s, chip) && FitGradW3(s, chip) && FitSum3Part(s, chip) &&
           FitSum3(s, chip) && FitGradBias2(s, chip) && FindSum1WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
           FindSum3PartCount(s, chip) && FindSum3PartWsStart2(s, chip) && FindSum3PartWsEnd(s, chip) &&
-          FindSum1CTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork2(s, chip) && FindGradWPer(s, chip) &&
-          FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
+          FindSum1CTiles(s, chip) && FindGradWOTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork(s, chip) &&
+          FindGradWPer(s, chip) && FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1359,18 +1651,21 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.H_out * s.N <= 2147483647)) {
         return false;
     }
-    if (!(FitZeros2(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitGradBias3(s, chip) &&
-          FindZerosWsStart(s, chip) && FindZerosWsEnd2(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindGradXBaseK2(s, chip) && FindGradXM(s, chip) && FindGradWBaseK2(s, chip) && FindGradWM(s, chip) &&
-          FindGradBiasOTiles(s, chip))) {
+    if (!(FitZeros2(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitGradBias3(s, chip) && FitGradW4(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosFloat16ZeroAtTiles(s, chip) &&
+          FindZerosPer(s, chip) && FindGradXBaseN2(s, chip) && FindGradXPanels(s, chip) && FindGradXBaseK2(s, chip) &&
+          FindGradXM(s, chip) && FindGradWRangeBaseN2(s, chip) && FindGradWRangePanels(s, chip) &&
+          FindGradWRangeBaseM2(s, chip) && FindGradWRangeM(s, chip) && FindGradBiasOTiles(s, chip) &&
+          FindGradWOTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork(s, chip) && FindGradWPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
-    blocks = MaxOf(blocks, CeilDiv(s.gradWWork, s.gradWPer));
+    blocks = MaxOf(blocks, CeilDiv(s.gradWRangeWork, s.gradWRangePer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.zerosWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradWWork, s.gradWPer), 2));
+    const Checked bytes = s.grad_w_rangeWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -1421,20 +1716,24 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitZeros2(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitSum3Part2(s, chip) && FitSum3(s, chip) &&
-          FitGradBias4(s, chip) && FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindZerosWsStart2(s, chip) &&
-          FindZerosWsEnd2(s, chip) && FindSum3PartCount(s, chip) && FindSum3PartWsStart(s, chip) &&
-          FindSum3PartWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) && FindGradXBaseK2(s, chip) &&
-          FindGradXM(s, chip) && FindGradWBaseK2(s, chip) && FindGradWM(s, chip) && FindSum3PartOTiles(s, chip) &&
-          FindGradBiasOTiles(s, chip))) {
+          FitGradBias4(s, chip) && FitGradW4(s, chip) && FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindZerosWsStart2(s, chip) && FindZerosWsEnd(s, chip) && FindSum3PartCount(s, chip) &&
+          FindSum3PartWsStart(s, chip) && FindSum3PartWsEnd(s, chip) && FindZerosFloat16ZeroAtTiles(s, chip) &&
+          FindZerosPer(s, chip) && FindGradXBaseN2(s, chip) && FindGradXPanels(s, chip) && FindGradXBaseK2(s, chip) &&
+          FindGradXM(s, chip) && FindGradWRangeBaseN2(s, chip) && FindGradWRangePanels(s, chip) &&
+          FindGradWRangeBaseM2(s, chip) && FindGradWRangeM(s, chip) && FindSum3PartOTiles(s, chip) &&
+          FindGradBiasOTiles(s, chip) && FindGradWOTiles(s, chip) && FindGradWCTiles(s, chip) &&
+          FindGradWWork(s, chip) && FindGradWPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
-    blocks = MaxOf(blocks, CeilDiv(s.gradWWork, s.gradWPer));
+    blocks = MaxOf(blocks, CeilDiv(s.gradWRangeWork, s.gradWRangePer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradWWork, s.gradWPer), 2));
     const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -1464,7 +1763,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    if (!(FitGradW3(s, chip) && FitGradBias3(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork(s, chip) &&
+    if (!(FitGradW5(s, chip) && FitGradBias3(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork2(s, chip) &&
           FindGradWPer(s, chip) && FindGradBiasOTiles(s, chip))) {
         return false;
     }
@@ -1499,11 +1798,11 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    if (!(FitSum12(s, chip) && FitGradX3(s, chip) && FitSum22(s, chip) && FitGradW4(s, chip) && FitSum3Part2(s, chip) &&
+    if (!(FitSum12(s, chip) && FitGradX3(s, chip) && FitSum22(s, chip) && FitGradW6(s, chip) && FitSum3Part2(s, chip) &&
           FitSum3(s, chip) && FitGradBias4(s, chip) && FindSum1WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
           FindSum3PartCount(s, chip) && FindSum3PartWsStart2(s, chip) && FindSum3PartWsEnd(s, chip) &&
-          FindSum1CTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork2(s, chip) && FindGradWPer(s, chip) &&
-          FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
+          FindSum1CTiles(s, chip) && FindGradWOTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork(s, chip) &&
+          FindGradWPer(s, chip) && FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1527,11 +1826,11 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
 inline bool TryStepwise2(Sizes &s, const Chip &chip, Choice &choice)
 {
     (void)chip;
-    if (!(FitSum12(s, chip) && FitGradX3(s, chip) && FitSum22(s, chip) && FitGradW4(s, chip) && FitSum3Part2(s, chip) &&
+    if (!(FitSum12(s, chip) && FitGradX3(s, chip) && FitSum22(s, chip) && FitGradW6(s, chip) && FitSum3Part2(s, chip) &&
           FitSum3(s, chip) && FitGradBias4(s, chip) && FindSum1WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
           FindSum3PartCount(s, chip) && FindSum3PartWsStart2(s, chip) && FindSum3PartWsEnd(s, chip) &&
-          FindSum1CTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork2(s, chip) && FindGradWPer(s, chip) &&
-          FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
+          FindSum1CTiles(s, chip) && FindGradWOTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork(s, chip) &&
+          FindGradWPer(s, chip) && FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1544,6 +1843,139 @@ inline bool TryStepwise2(Sizes &s, const Chip &chip, Choice &choice)
                             CeilDiv(s.sum3Work, s.sum3Per)),
                       CeilDiv(s.gradBiasWork, s.gradBiasPer)),
                 2));
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
+              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.H_out * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros3(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitGradBias3(s, chip) && FitGradW4(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosBfloat16ZeroAtTiles(s, chip) &&
+          FindZerosPer(s, chip) && FindGradXBaseN2(s, chip) && FindGradXPanels(s, chip) && FindGradXBaseK2(s, chip) &&
+          FindGradXM(s, chip) && FindGradWRangeBaseN2(s, chip) && FindGradWRangePanels(s, chip) &&
+          FindGradWRangeBaseM2(s, chip) && FindGradWRangeM(s, chip) && FindGradBiasOTiles(s, chip) &&
+          FindGradWOTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork(s, chip) && FindGradWPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
+    blocks = MaxOf(blocks, CeilDiv(s.gradWRangeWork, s.gradWRangePer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradWWork, s.gradWPer), 2));
+    const Checked bytes = s.grad_w_rangeWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
+              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.H_out * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros3(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitSum3Part2(s, chip) && FitSum3(s, chip) &&
+          FitGradBias4(s, chip) && FitGradW4(s, chip) && FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindZerosWsStart2(s, chip) && FindZerosWsEnd(s, chip) && FindSum3PartCount(s, chip) &&
+          FindSum3PartWsStart(s, chip) && FindSum3PartWsEnd(s, chip) && FindZerosBfloat16ZeroAtTiles(s, chip) &&
+          FindZerosPer(s, chip) && FindGradXBaseN2(s, chip) && FindGradXPanels(s, chip) && FindGradXBaseK2(s, chip) &&
+          FindGradXM(s, chip) && FindGradWRangeBaseN2(s, chip) && FindGradWRangePanels(s, chip) &&
+          FindGradWRangeBaseM2(s, chip) && FindGradWRangeM(s, chip) && FindSum3PartOTiles(s, chip) &&
+          FindGradBiasOTiles(s, chip) && FindGradWOTiles(s, chip) && FindGradWCTiles(s, chip) &&
+          FindGradWWork(s, chip) && FindGradWPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
+    blocks = MaxOf(blocks, CeilDiv(s.gradWRangeWork, s.gradWRangePer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradWWork, s.gradWPer), 2));
     const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -1602,11 +2034,11 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 2 && present == 0U) {
-        if (TryCubeFull2(s, chip, choice)) {
+        if (TryCubeFull3(s, chip, choice)) {
             choice.key = CONV_TBC_BACKWARD_KEY_CUBE_FULL_BFLOAT16;
             return true;
         }
-        if (TryCubeWalked2(s, chip, choice)) {
+        if (TryCubeWalked3(s, chip, choice)) {
             choice.key = CONV_TBC_BACKWARD_KEY_CUBE_WALKED_BFLOAT16;
             return true;
         }
@@ -1673,19 +2105,24 @@ inline void Fill(const Sizes &s, ConvTbcBackwardTilingData &data)
     data.K = s.K.value;
     data.H_out = s.H_out.value;
     data.pad = s.pad.value;
-    data.zerosZeroAtTile = s.zerosZeroAtTile.value;
+    data.zerosFloat32ZeroAtTile = s.zerosFloat32ZeroAtTile.value;
     data.gradBiasOTile = s.gradBiasOTile.value;
+    data.gradWOTile = s.gradWOTile.value;
+    data.gradWCTile = s.gradWCTile.value;
     data.sum3PartOTile = s.sum3PartOTile.value;
     data.sum3OTile = s.sum3OTile.value;
-    data.gradWCTile = s.gradWCTile.value;
     data.sum1OTile = s.sum1OTile.value;
     data.sum1CTile = s.sum1CTile.value;
     data.gradXCTile = s.gradXCTile.value;
     data.gradXBTile = s.gradXBTile.value;
     data.sum2CTile = s.sum2CTile.value;
     data.sum2OTile = s.sum2OTile.value;
-    data.gradWOTile = s.gradWOTile.value;
+    data.zerosFloat16ZeroAtTile = s.zerosFloat16ZeroAtTile.value;
+    data.zerosBfloat16ZeroAtTile = s.zerosBfloat16ZeroAtTile.value;
     data.zerosWsStart = s.zerosWsStart.value;
+    data.grad_w_range_length = s.grad_w_range_length.value;
+    data.grad_w_range_count = s.grad_w_range_count.value;
+    data.grad_w_rangeWsStart = s.grad_w_rangeWsStart.value;
     data.inHf32 = s.inHf32.value;
     data.zerosWork = s.zerosWork.value;
     data.zerosPer = s.zerosPer.value;
@@ -1704,18 +2141,22 @@ inline void Fill(const Sizes &s, ConvTbcBackwardTilingData &data)
     data.gradXRowTiles = s.gradXRowTiles.value;
     data.gradXWork = s.gradXWork.value;
     data.gradXPer = s.gradXPer.value;
-    data.gradWBaseN = s.gradWBaseN.value;
-    data.gradWPanels = s.gradWPanels.value;
-    data.gradWBaseM = s.gradWBaseM.value;
-    data.gradWM = s.gradWM.value;
-    data.gradWN = s.gradWN.value;
-    data.gradWKa = s.gradWKa.value;
-    data.gradWKb = s.gradWKb.value;
-    data.gradWRowTiles = s.gradWRowTiles.value;
-    data.gradWWork = s.gradWWork.value;
-    data.gradWPer = s.gradWPer.value;
+    data.gradWRangeBaseN = s.gradWRangeBaseN.value;
+    data.gradWRangePanels = s.gradWRangePanels.value;
+    data.gradWRangeBaseM = s.gradWRangeBaseM.value;
+    data.gradWRangeM = s.gradWRangeM.value;
+    data.gradWRangeN = s.gradWRangeN.value;
+    data.gradWRangeKa = s.gradWRangeKa.value;
+    data.gradWRangeKb = s.gradWRangeKb.value;
+    data.gradWRangeRowTiles = s.gradWRangeRowTiles.value;
+    data.gradWRangeWork = s.gradWRangeWork.value;
+    data.gradWRangePer = s.gradWRangePer.value;
     data.gradBiasWork = s.gradBiasWork.value;
     data.gradBiasPer = s.gradBiasPer.value;
+    data.gradWOTiles = s.gradWOTiles.value;
+    data.gradWCTiles = s.gradWCTiles.value;
+    data.gradWWork = s.gradWWork.value;
+    data.gradWPer = s.gradWPer.value;
     data.sum_3WsStart = s.sum_3WsStart.value;
     data.sum_3_part_count = s.sum_3_part_count.value;
     data.sum_3_part_length = s.sum_3_part_length.value;
@@ -1725,7 +2166,6 @@ inline void Fill(const Sizes &s, ConvTbcBackwardTilingData &data)
     data.sum3PartPer = s.sum3PartPer.value;
     data.sum3Work = s.sum3Work.value;
     data.sum3Per = s.sum3Per.value;
-    data.gradWCTiles = s.gradWCTiles.value;
     data.sum_1WsStart = s.sum_1WsStart.value;
     data.sum_2WsStart = s.sum_2WsStart.value;
     data.sum1CTiles = s.sum1CTiles.value;
@@ -1737,7 +2177,6 @@ inline void Fill(const Sizes &s, ConvTbcBackwardTilingData &data)
     data.sum2OTiles = s.sum2OTiles.value;
     data.sum2Work = s.sum2Work.value;
     data.sum2Per = s.sum2Per.value;
-    data.gradWOTiles = s.gradWOTiles.value;
     FillCube(data.mm0, s.mm0Cores, s.mm0M, s.mm0N, s.mm0Ka, s.mm0Kb, s.mm0SingleK, s.mm0BaseM, s.mm0BaseN, s.mm0BaseK,
              s.mm0StepK, s.mm0L1);
     FillCube(data.mm1, s.mm1Cores, s.mm1M, s.mm1N, s.mm1Ka, s.mm1Kb, s.mm1SingleK, s.mm1BaseM, s.mm1BaseN, s.mm1BaseK,

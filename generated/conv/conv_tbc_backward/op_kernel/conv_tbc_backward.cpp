@@ -43,11 +43,11 @@ extern "C" __global__ __aicore__ void conv_tbc_backward(GM_ADDR grad_y, GM_ADDR 
         ConvTbcBackwardKernel::RunConvTbcBackwardWalkedNarrow<half>(grad_y, x, w, grad_x, grad_w, grad_bias, workspace,
                                                                     tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_CUBE_FULL_BFLOAT16)) {
-        ConvTbcBackwardKernel::RunConvTbcBackwardCubeFullNarrow<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
-                                                                            workspace, tilingData);
+        ConvTbcBackwardKernel::RunConvTbcBackwardCubeFullNarrow2<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
+                                                                             workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_CUBE_WALKED_BFLOAT16)) {
-        ConvTbcBackwardKernel::RunConvTbcBackwardCubeWalkedNarrow<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
-                                                                              workspace, tilingData);
+        ConvTbcBackwardKernel::RunConvTbcBackwardCubeWalkedNarrow2<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
+                                                                               workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_FULL_BFLOAT16)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardFullNarrow<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
                                                                         tilingData);

@@ -39,6 +39,7 @@ public:
             const int64_t oCount = MinOf(gradBiasOTile_, C_out_ - oStart);
             const int64_t oPitch = RoundUp(oCount, 8);
             // grad_bias[o] = sum[t, b](grad_y[t, b, o])
+            AscendC::LocalTensor<float> sum_3Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> grad_yIn = in0Queue_.AllocTensor<float>();
             for (int64_t first = 0; first < H_out_ * N_; first += 4095) {
                 AscendC::DataCopyPad(grad_yIn[first * oPitch], grad_yGm_[C_out_ * first + oStart],
@@ -48,7 +49,6 @@ public:
             }
             in0Queue_.EnQue(grad_yIn);
             grad_yIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_3Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
             AscendC::Muls(sum, grad_yIn, 1.0f, N_ * oPitch);
             if (oPitch <= H_out_ * 64 - 64 && N_ * oPitch <= 2040) {
@@ -152,12 +152,12 @@ public:
             const int64_t oCount = MinOf(gradBiasOTile_, C_out_ - oStart);
             const int64_t oPitch = RoundUp(oCount, 8);
             // grad_bias[o] = sum[t, b](grad_y[t, b, o])
+            AscendC::LocalTensor<float> grad_biasOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> sum_3WsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(sum_3WsIn, sum_3WsGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_3WsIn);
             sum_3WsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> grad_biasOut = out0Queue_.AllocTensor<float>();
             AscendC::Muls(grad_biasOut, sum_3WsIn, 1.0f, oPitch);
             out0Queue_.EnQue(grad_biasOut);
             grad_biasOut = out0Queue_.DeQue<float>();
@@ -211,17 +211,17 @@ public:
         grad_biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_bias), C_out_);
         pipe->InitBuffer(in0Queue_, 2, H_out_ * N_ * gradBiasOTile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, gradBiasOTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, H_out_ * N_ * gradBiasOTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, gradBiasOTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, gradBiasOTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, H_out_ * N_ * gradBiasOTile_ * 4);
         pipe->InitBuffer(calc2Buf_, N_ * gradBiasOTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, H_out_ * N_ * gradBiasOTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradBiasOTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradBiasOTile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, H_out_ * N_ * gradBiasOTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, N_ * gradBiasOTile_);
         VectorBarrier();
@@ -231,6 +231,7 @@ public:
             const int64_t oCount = MinOf(gradBiasOTile_, C_out_ - oStart);
             const int64_t oPitch = RoundUp(oCount, 16);
             // grad_bias[o] = sum[t, b](grad_y[t, b, o])
+            AscendC::LocalTensor<float> sum_3Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<Element> grad_yIn = in0Queue_.AllocTensor<Element>();
             for (int64_t first = 0; first < H_out_ * N_; first += 4095) {
                 AscendC::DataCopyPad(grad_yIn[first * oPitch], grad_yGm_[C_out_ * first + oStart],
@@ -240,10 +241,9 @@ public:
             }
             in0Queue_.EnQue(grad_yIn);
             grad_yIn = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_yTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
             AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, H_out_ * N_ * oPitch);
             in0Queue_.FreeTensor(grad_yIn);
-            AscendC::LocalTensor<float> sum_3Tile = calc1Buf_.Get<float>();
             AscendC::LocalTensor<float> sum = calc2Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(sum, grad_yTile, 1.0f, N_ * oPitch);
@@ -298,8 +298,8 @@ public:
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_yIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_biasOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> grad_biasGm_;

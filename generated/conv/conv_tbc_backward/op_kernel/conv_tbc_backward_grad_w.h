@@ -9,107 +9,107 @@
 namespace ConvTbcBackwardKernel
 {
 
-/// grad_w (cube)
+/// grad_w
 class ConvTbcBackwardGradW
 {
 public:
-    __aicore__ inline void Init(GM_ADDR grad_y, GM_ADDR x, GM_ADDR grad_w, GM_ADDR workspace,
-                                const ConvTbcBackwardTilingData &tiling)
+    __aicore__ inline void Init(GM_ADDR grad_w, GM_ADDR workspace, const ConvTbcBackwardTilingData &tiling,
+                                AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         C_in_ = tiling.C_in;
         C_out_ = tiling.C_out;
-        H_in_ = tiling.H_in;
-        H_out_ = tiling.H_out;
         K_ = tiling.K;
-        N_ = tiling.N;
-        gradWBaseM_ = tiling.gradWBaseM;
-        gradWBaseN_ = tiling.gradWBaseN;
-        gradWKa_ = tiling.gradWKa;
-        gradWKb_ = tiling.gradWKb;
-        gradWM_ = tiling.gradWM;
-        gradWN_ = tiling.gradWN;
-        gradWPanels_ = tiling.gradWPanels;
+        gradWCTile_ = tiling.gradWCTile;
+        gradWCTiles_ = tiling.gradWCTiles;
+        gradWOTile_ = tiling.gradWOTile;
+        gradWOTiles_ = tiling.gradWOTiles;
         gradWPer_ = tiling.gradWPer;
-        gradWRowTiles_ = tiling.gradWRowTiles;
         gradWWork_ = tiling.gradWWork;
-        inHf32_ = tiling.inHf32;
-        pad_ = tiling.pad;
-        zerosWsStart_ = tiling.zerosWsStart;
-        grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_y), C_out_ * H_out_ * N_);
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), C_in_ * H_in_ * N_);
+        grad_w_rangeWsStart_ = tiling.grad_w_rangeWsStart;
+        grad_w_range_count_ = tiling.grad_w_range_count;
         grad_wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_w), C_in_ * C_out_ * K_);
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + zerosWsStart_), 8192);
+        grad_w_rangeWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + grad_w_rangeWsStart_),
+                                          C_in_ * C_out_ * K_ * grad_w_range_count_);
+        pipe->InitBuffer(in0Queue_, 2, gradWCTile_ * gradWOTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradWCTile_ * gradWOTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, gradWCTile_ * gradWOTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradWCTile_ * gradWOTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
-        mm.SetOrgShape(gradWM_, gradWN_, gradWKa_, gradWKb_, C_out_);
-        mm.SetHF32(inHf32_ != 0, 0);
         for (int64_t item = blockIdx_ * gradWPer_; item < MinOf(gradWWork_, blockIdx_ * gradWPer_ + gradWPer_);
              ++item) {
-            const int64_t col = gradWBaseN_ * (item % gradWPanels_);
-            const int64_t cols = MinOf(gradWBaseN_, C_out_ - col);
-            const int64_t row = gradWBaseM_ * (((item / gradWPanels_)) % gradWRowTiles_);
-            const int64_t rows = MinOf(gradWBaseM_, C_in_ - row);
-            const int64_t k = (((item / gradWPanels_)) / gradWRowTiles_);
-            int64_t pairs = 0;
-            const int64_t from = MaxOf(0, MaxOf(pad_ - k, 0));
-            const int64_t depth = N_ * MaxOf(MinOf(H_out_, MaxOf(H_in_ + pad_ - k, 0)) - from, 0);
-            if (depth > 0) {
-                mm.SetSingleShape(rows, cols, depth);
-                mm.SetTensorA(xGm_[C_in_ * N_ * from + C_in_ * N_ * k + row - C_in_ * N_ * pad_], true);
-                mm.SetTensorB(grad_yGm_[C_out_ * N_ * from + col], false);
-                mm.template Iterate<true>(pairs != 0);
-                pairs = 1;
+            const int64_t oStart = gradWOTile_ * (item % gradWOTiles_);
+            const int64_t oCount = MinOf(gradWOTile_, C_out_ - oStart);
+            const int64_t oPitch = RoundUp(oCount, 8);
+            const int64_t cStart = gradWCTile_ * (((item / gradWOTiles_)) % gradWCTiles_);
+            const int64_t cCount = MinOf(gradWCTile_, C_in_ - cStart);
+            const int64_t k = (((item / gradWOTiles_)) / gradWCTiles_);
+            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Duplicate<float>(sumAcc, 0.0f, cCount * oPitch);
+            for (int64_t grad_w_range_axis = 0; grad_w_range_axis < grad_w_range_count_; ++grad_w_range_axis) {
+                // grad_w[k, c, o] = sum[t, b](x[k + t - pad, b, c] * grad_y[t, b, o])
+                AscendC::LocalTensor<float> grad_w_rangeWsIn = in0Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(grad_w_rangeWsIn,
+                                     grad_w_rangeWsGm_[C_in_ * C_out_ * K_ * grad_w_range_axis + C_in_ * C_out_ * k +
+                                                       C_out_ * cStart + oStart],
+                                     AscendC::DataCopyExtParams(cCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in0Queue_.EnQue(grad_w_rangeWsIn);
+                grad_w_rangeWsIn = in0Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> copied = calc1Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(copied, grad_w_rangeWsIn, 1.0f, cCount * oPitch);
+                VectorBarrier();
+                AscendC::Add(sumAcc, sumAcc, copied, cCount * oPitch);
+                in0Queue_.FreeTensor(grad_w_rangeWsIn);
             }
-            if (pairs == 0) {
-                mm.SetOrgShape(512, 512, 16, 16, C_out_);
-                mm.SetSingleShape(rows, cols, 16);
-                mm.SetTensorA(zerosWsGm_, true);
-                mm.SetTensorB(zerosWsGm_, false);
-                mm.template Iterate<true>(pairs != 0);
-                pairs = 1;
-                mm.SetOrgShape(gradWM_, gradWN_, gradWKa_, gradWKb_, C_out_);
-            }
-            mm.template GetTensorC<true>(grad_wGm_[C_in_ * C_out_ * k + C_out_ * row + col], 0);
+            AscendC::LocalTensor<float> grad_wOut = out0Queue_.AllocTensor<float>();
+            VectorBarrier();
+            AscendC::Muls(grad_wOut, sumAcc, 1.0f, cCount * oPitch);
+            out0Queue_.EnQue(grad_wOut);
+            grad_wOut = out0Queue_.DeQue<float>();
+            AscendC::DataCopyPad(
+                grad_wGm_[C_in_ * C_out_ * k + C_out_ * cStart + oStart], grad_wOut,
+                AscendC::DataCopyExtParams(cCount, oCount * 4, ((oPitch * 4 - CeilDiv(oCount * 4, 32) * 32) / 32),
+                                           C_out_ * 4 - oCount * 4, 0));
+            out0Queue_.FreeTensor(grad_wOut);
         }
-        mm.SetHF32(false, 0);
-        mm.End();
     }
 
-    AscendC::Matmul<AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float, true>,
-                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float, false>,
-                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float>,
-                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float>, CubeConfig>
-        mm;
-
 private:
-    AscendC::GlobalTensor<float> grad_yGm_;
-    AscendC::GlobalTensor<float> xGm_;
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_w_rangeWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_wOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // copied
     AscendC::GlobalTensor<float> grad_wGm_;
-    AscendC::GlobalTensor<float> zerosWsGm_;
+    AscendC::GlobalTensor<float> grad_w_rangeWsGm_;
     int64_t blockIdx_;
     int64_t C_in_;
     int64_t C_out_;
-    int64_t H_in_;
-    int64_t H_out_;
     int64_t K_;
-    int64_t N_;
-    int64_t gradWBaseM_;
-    int64_t gradWBaseN_;
-    int64_t gradWKa_;
-    int64_t gradWKb_;
-    int64_t gradWM_;
-    int64_t gradWN_;
-    int64_t gradWPanels_;
+    int64_t gradWCTile_;
+    int64_t gradWCTiles_;
+    int64_t gradWOTile_;
+    int64_t gradWOTiles_;
     int64_t gradWPer_;
-    int64_t gradWRowTiles_;
     int64_t gradWWork_;
-    int64_t inHf32_;
-    int64_t pad_;
-    int64_t zerosWsStart_;
+    int64_t grad_w_rangeWsStart_;
+    int64_t grad_w_range_count_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardGradWStage(GM_ADDR grad_w, GM_ADDR workspace,
+                                                    const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradW stage;
+    stage.Init(grad_w, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, grad_x, sum_2, grad_w
 class ConvTbcBackwardGradWVariant2
@@ -158,10 +158,10 @@ public:
         pipe->InitBuffer(calc9Buf_, ceilGradWCTileBy8_ * 32);
         pipe->InitBuffer(calc10Buf_, ceilGradWCTileBy8_ * 32);
         pipe->InitBuffer(calc11Buf_, ceilGradWCTileBy8_ * 32);
-        pipe->InitBuffer(calc12Buf_, K_ * N_ * ceilHOutBy8_ * gradWCTile_ * 32);
-        pipe->InitBuffer(calc13Buf_, H_out_ * 32 + 64);
-        pipe->InitBuffer(calc14Buf_, ceilHOutBy8_ * 32);
-        pipe->InitBuffer(calc15Buf_, K_ * ceilCOutBy8_ * gradWCTile_ * 32);
+        pipe->InitBuffer(calc12Buf_, K_ * ceilCOutBy8_ * gradWCTile_ * 32);
+        pipe->InitBuffer(calc13Buf_, K_ * N_ * ceilHOutBy8_ * gradWCTile_ * 32);
+        pipe->InitBuffer(calc14Buf_, H_out_ * 32 + 64);
+        pipe->InitBuffer(calc15Buf_, ceilHOutBy8_ * 32);
         pipe->InitBuffer(calc16Buf_, K_ * N_ * ceilHOutBy8_ * gradWCTile_ * 256);
     }
 
@@ -225,6 +225,7 @@ public:
             const int64_t cStart = gradWCTile_ * item;
             const int64_t cCount = MinOf(gradWCTile_, C_in_ - cStart);
             // grad_x[t, b, c] = sum[k, o](grad_y[pad + t - k, b, o] * w[k, c, o])
+            AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
             AscendC::LocalTensor<float> wIn = in2Queue_.AllocTensor<float>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t first1 = 0; first1 < K_; first1 += 4095) {
@@ -237,7 +238,6 @@ public:
             }
             in2Queue_.EnQue(wIn);
             wIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t t = 0; t < H_in_; ++t) {
@@ -397,7 +397,8 @@ public:
             }
             out0Queue_.FreeTensor(grad_xOut);
             // grad_w[k, c, o] = sum[t, b](x[k + t - pad, b, c] * grad_y[t, b, o])
-            AscendC::LocalTensor<float> xTile = calc12Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_2Tile = calc12Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc13Buf_.Get<float>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t b = 0; b < N_; ++b) {
                     for (int64_t k = 0; k < K_; ++k) {
@@ -417,13 +418,13 @@ public:
                             }
                             in3Queue_.EnQue(xIn);
                             xIn = in3Queue_.DeQue<float>();
-                            AscendC::LocalTensor<float> padded1 = calc13Buf_.Get<float>();
+                            AscendC::LocalTensor<float> padded1 = calc14Buf_.Get<float>();
                             VectorBarrier();
                             AscendC::Duplicate<float>(padded1, 0.0f, H_out_ * 8 + 16);
                             VectorBarrier();
                             AscendC::Muls(padded1[8], xIn, 1.0f, valid * 8);
                             in3Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes1 = calc14Buf_.Get<int32_t>();
+                            AscendC::LocalTensor<int32_t> lanes1 = calc15Buf_.Get<int32_t>();
                             AscendC::CreateVecIndex<int32_t>(lanes1, static_cast<int32_t>(-low), ceilHOutBy8_ * 8);
                             VectorBarrier();
                             AscendC::Maxs(lanes1, lanes1, static_cast<int32_t>(-1), ceilHOutBy8_ * 8);
@@ -445,7 +446,6 @@ public:
                     }
                 }
             }
-            AscendC::LocalTensor<float> sum_2Tile = calc15Buf_.Get<float>();
             AscendC::Duplicate<float>(sum_2Tile, 0.0f, K_ * cCount * ceilCOutBy8_ * 8);
             AscendC::LocalTensor<float> spread = calc16Buf_.Get<float>();
             VectorBarrier();
@@ -534,10 +534,10 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // position
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // quotient
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // sum_2Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // sum_2Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // spread
     AscendC::GlobalTensor<float> grad_yGm_;
     AscendC::GlobalTensor<float> xGm_;
@@ -608,13 +608,13 @@ public:
             const int64_t cCount = MinOf(gradWCTile_, C_in_ - cStart);
             const int64_t k = (((item / gradWOTiles_)) / gradWCTiles_);
             // grad_w[k, c, o] = sum[t, b](x[k + t - pad, b, c] * grad_y[t, b, o])
+            AscendC::LocalTensor<float> grad_wOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> sum_2WsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(sum_2WsIn, sum_2WsGm_[C_in_ * C_out_ * k + C_out_ * cStart + oStart],
                                  AscendC::DataCopyExtParams(cCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_2WsIn);
             sum_2WsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> grad_wOut = out0Queue_.AllocTensor<float>();
             AscendC::Muls(grad_wOut, sum_2WsIn, 1.0f, cCount * oPitch);
             out0Queue_.EnQue(grad_wOut);
             grad_wOut = out0Queue_.DeQue<float>();
@@ -655,104 +655,114 @@ __aicore__ inline void RunConvTbcBackwardGradWVariant3Stage(GM_ADDR grad_w, GM_A
     stage.Process();
 }
 
-/// grad_w (cube)
+/// grad_w
 template <typename Element>
 class ConvTbcBackwardGradWVariant4
 {
 public:
-    __aicore__ inline void Init(GM_ADDR grad_y, GM_ADDR x, GM_ADDR grad_w, GM_ADDR workspace,
-                                const ConvTbcBackwardTilingData &tiling)
+    __aicore__ inline void Init(GM_ADDR grad_w, GM_ADDR workspace, const ConvTbcBackwardTilingData &tiling,
+                                AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         C_in_ = tiling.C_in;
         C_out_ = tiling.C_out;
-        H_in_ = tiling.H_in;
-        H_out_ = tiling.H_out;
         K_ = tiling.K;
-        N_ = tiling.N;
-        gradWBaseM_ = tiling.gradWBaseM;
-        gradWBaseN_ = tiling.gradWBaseN;
-        gradWKa_ = tiling.gradWKa;
-        gradWKb_ = tiling.gradWKb;
-        gradWM_ = tiling.gradWM;
-        gradWN_ = tiling.gradWN;
-        gradWPanels_ = tiling.gradWPanels;
+        gradWCTile_ = tiling.gradWCTile;
+        gradWCTiles_ = tiling.gradWCTiles;
+        gradWOTile_ = tiling.gradWOTile;
+        gradWOTiles_ = tiling.gradWOTiles;
         gradWPer_ = tiling.gradWPer;
-        gradWRowTiles_ = tiling.gradWRowTiles;
         gradWWork_ = tiling.gradWWork;
-        pad_ = tiling.pad;
-        zerosWsStart_ = tiling.zerosWsStart;
-        grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_y), C_out_ * H_out_ * N_);
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), C_in_ * H_in_ * N_);
+        grad_w_rangeWsStart_ = tiling.grad_w_rangeWsStart;
+        grad_w_range_count_ = tiling.grad_w_range_count;
         grad_wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_w), C_in_ * C_out_ * K_);
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 8192);
+        grad_w_rangeWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + grad_w_rangeWsStart_),
+                                          C_in_ * C_out_ * K_ * grad_w_range_count_);
+        pipe->InitBuffer(in0Queue_, 2, gradWCTile_ * gradWOTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradWCTile_ * gradWOTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradWCTile_ * gradWOTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradWCTile_ * gradWOTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
-        mm.SetOrgShape(gradWM_, gradWN_, gradWKa_, gradWKb_, C_out_);
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradWCTile_ * gradWOTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradWCTile_ * gradWOTile_);
         for (int64_t item = blockIdx_ * gradWPer_; item < MinOf(gradWWork_, blockIdx_ * gradWPer_ + gradWPer_);
              ++item) {
-            const int64_t col = gradWBaseN_ * (item % gradWPanels_);
-            const int64_t cols = MinOf(gradWBaseN_, C_out_ - col);
-            const int64_t row = gradWBaseM_ * (((item / gradWPanels_)) % gradWRowTiles_);
-            const int64_t rows = MinOf(gradWBaseM_, C_in_ - row);
-            const int64_t k = (((item / gradWPanels_)) / gradWRowTiles_);
-            int64_t pairs = 0;
-            const int64_t from = MaxOf(0, MaxOf(pad_ - k, 0));
-            const int64_t depth = N_ * MaxOf(MinOf(H_out_, MaxOf(H_in_ + pad_ - k, 0)) - from, 0);
-            if (depth > 0) {
-                mm.SetSingleShape(rows, cols, depth);
-                mm.SetTensorA(xGm_[C_in_ * N_ * from + C_in_ * N_ * k + row - C_in_ * N_ * pad_], true);
-                mm.SetTensorB(grad_yGm_[C_out_ * N_ * from + col], false);
-                mm.template Iterate<true>(pairs != 0);
-                pairs = 1;
+            const int64_t oStart = gradWOTile_ * (item % gradWOTiles_);
+            const int64_t oCount = MinOf(gradWOTile_, C_out_ - oStart);
+            const int64_t oPitch = RoundUp(oCount, 16);
+            const int64_t cStart = gradWCTile_ * (((item / gradWOTiles_)) % gradWCTiles_);
+            const int64_t cCount = MinOf(gradWCTile_, C_in_ - cStart);
+            const int64_t k = (((item / gradWOTiles_)) / gradWCTiles_);
+            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Duplicate<float>(sumAcc, 0.0f, cCount * oPitch);
+            for (int64_t grad_w_range_axis = 0; grad_w_range_axis < grad_w_range_count_; ++grad_w_range_axis) {
+                // grad_w[k, c, o] = sum[t, b](x[k + t - pad, b, c] * grad_y[t, b, o])
+                AscendC::LocalTensor<float> grad_w_rangeWsIn = in0Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(grad_w_rangeWsIn,
+                                     grad_w_rangeWsGm_[C_in_ * C_out_ * K_ * grad_w_range_axis + C_in_ * C_out_ * k +
+                                                       C_out_ * cStart + oStart],
+                                     AscendC::DataCopyExtParams(cCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, oPitch - CeilDiv(oCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in0Queue_.EnQue(grad_w_rangeWsIn);
+                grad_w_rangeWsIn = in0Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> copied = calc1Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(copied, grad_w_rangeWsIn, 1.0f, cCount * oPitch);
+                VectorBarrier();
+                AscendC::Add(sumAcc, sumAcc, copied, cCount * oPitch);
+                in0Queue_.FreeTensor(grad_w_rangeWsIn);
             }
-            if (pairs == 0) {
-                mm.SetOrgShape(512, 512, 16, 16, C_out_);
-                mm.SetSingleShape(rows, cols, 16);
-                mm.SetTensorA(zerosWsGm_, true);
-                mm.SetTensorB(zerosWsGm_, false);
-                mm.template Iterate<true>(pairs != 0);
-                pairs = 1;
-                mm.SetOrgShape(gradWM_, gradWN_, gradWKa_, gradWKb_, C_out_);
-            }
-            mm.template GetTensorC<true>(grad_wGm_[C_in_ * C_out_ * k + C_out_ * row + col], 0);
+            AscendC::LocalTensor<Element> grad_wOut = out0Queue_.AllocTensor<Element>();
+            VectorBarrier();
+            AscendC::Cast(grad_wOut, sumAcc, AscendC::RoundMode::CAST_RINT, cCount * oPitch);
+            out0Queue_.EnQue(grad_wOut);
+            grad_wOut = out0Queue_.DeQue<Element>();
+            AscendC::DataCopyPad(
+                grad_wGm_[C_in_ * C_out_ * k + C_out_ * cStart + oStart], grad_wOut,
+                AscendC::DataCopyExtParams(cCount, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32),
+                                           C_out_ * 2 - oCount * 2, 0));
+            out0Queue_.FreeTensor(grad_wOut);
         }
-        mm.End();
     }
 
-    AscendC::Matmul<AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, Element, true>,
-                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, Element, false>,
-                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, Element>,
-                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float>, CubeConfig>
-        mm;
-
 private:
-    AscendC::GlobalTensor<Element> grad_yGm_;
-    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_w_rangeWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_wOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // copied
     AscendC::GlobalTensor<Element> grad_wGm_;
-    AscendC::GlobalTensor<Element> zerosWsGm_;
+    AscendC::GlobalTensor<float> grad_w_rangeWsGm_;
     int64_t blockIdx_;
     int64_t C_in_;
     int64_t C_out_;
-    int64_t H_in_;
-    int64_t H_out_;
     int64_t K_;
-    int64_t N_;
-    int64_t gradWBaseM_;
-    int64_t gradWBaseN_;
-    int64_t gradWKa_;
-    int64_t gradWKb_;
-    int64_t gradWM_;
-    int64_t gradWN_;
-    int64_t gradWPanels_;
+    int64_t gradWCTile_;
+    int64_t gradWCTiles_;
+    int64_t gradWOTile_;
+    int64_t gradWOTiles_;
     int64_t gradWPer_;
-    int64_t gradWRowTiles_;
     int64_t gradWWork_;
-    int64_t pad_;
-    int64_t zerosWsStart_;
+    int64_t grad_w_rangeWsStart_;
+    int64_t grad_w_range_count_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardGradWVariant4Stage(GM_ADDR grad_w, GM_ADDR workspace,
+                                                            const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradWVariant4<Element> stage;
+    stage.Init(grad_w, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, grad_x, sum_2, grad_w
 template <typename Element>
@@ -796,8 +806,8 @@ public:
         pipe->InitBuffer(calc1Buf_, ceilCOutBy8_ * 32 + 64);
         pipe->InitBuffer(calc2Buf_, ceilCOutBy16_ * 64);
         pipe->InitBuffer(calc3Buf_, H_out_ * N_ * ceilCOutBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, K_ * ceilCOutBy16_ * gradWCTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, H_in_ * ceilNBy16_ * gradWCTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, H_in_ * ceilNBy16_ * gradWCTile_ * 64);
+        pipe->InitBuffer(calc5Buf_, K_ * ceilCOutBy16_ * gradWCTile_ * 64);
         pipe->InitBuffer(calc6Buf_, H_in_ * K_ * N_ * ceilCOutBy16_ * gradWCTile_ * 64);
         pipe->InitBuffer(calc7Buf_, H_in_ * N_ * ceilCOutBy16_ * gradWCTile_ * 64);
         pipe->InitBuffer(calc8Buf_, ceilNBy8_ * 2048);
@@ -825,9 +835,9 @@ public:
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, H_out_ * N_ * ceilCOutBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, K_ * ceilCOutBy16_ * gradWCTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, H_in_ * ceilNBy16_ * gradWCTile_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, H_in_ * ceilNBy16_ * gradWCTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, K_ * ceilCOutBy16_ * gradWCTile_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, H_in_ * K_ * N_ * ceilCOutBy16_ * gradWCTile_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
@@ -920,6 +930,7 @@ public:
             const int64_t cStart = gradWCTile_ * item;
             const int64_t cCount = MinOf(gradWCTile_, C_in_ - cStart);
             // grad_x[t, b, c] = sum[k, o](grad_y[pad + t - k, b, o] * w[k, c, o])
+            AscendC::LocalTensor<float> sum_1Tile = calc4Buf_.Get<float>();
             AscendC::LocalTensor<Element> wIn = in2Queue_.AllocTensor<Element>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t first1 = 0; first1 < K_; first1 += 4095) {
@@ -932,11 +943,10 @@ public:
             }
             in2Queue_.EnQue(wIn);
             wIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<float> wTile = calc5Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, K_ * cCount * ceilCOutBy16_ * 16);
             in2Queue_.FreeTensor(wIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
             VectorBarrier();
             for (int64_t c = 0; c < cCount; ++c) {
@@ -1107,6 +1117,7 @@ public:
             }
             out0Queue_.FreeTensor(grad_xOut);
             // grad_w[k, c, o] = sum[t, b](x[k + t - pad, b, c] * grad_y[t, b, o])
+            AscendC::LocalTensor<float> sum_2Tile = calc5Buf_.Get<float>();
             AscendC::LocalTensor<float> xTile = calc15Buf_.Get<float>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t b = 0; b < N_; ++b) {
@@ -1157,7 +1168,6 @@ public:
                     }
                 }
             }
-            AscendC::LocalTensor<float> sum_2Tile = calc4Buf_.Get<float>();
             AscendC::Duplicate<float>(sum_2Tile, 0.0f, K_ * cCount * ceilCOutBy16_ * 16);
             AscendC::LocalTensor<float> spread = calc19Buf_.Get<float>();
             VectorBarrier();
@@ -1239,8 +1249,8 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // values
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc

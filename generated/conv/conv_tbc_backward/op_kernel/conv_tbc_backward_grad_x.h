@@ -167,13 +167,13 @@ public:
             const int64_t bCount = MinOf(gradXBTile_, N_ - bStart);
             const int64_t t = (((item / gradXCTiles_)) / gradXBTiles_);
             // grad_x[t, b, c] = sum[k, o](grad_y[pad + t - k, b, o] * w[k, c, o])
+            AscendC::LocalTensor<float> grad_xOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> sum_1WsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_in_ * N_ * t + C_in_ * bStart + cStart],
                                  AscendC::DataCopyExtParams(bCount, cCount * 4, C_in_ * 4 - cCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1WsIn);
             sum_1WsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> grad_xOut = out0Queue_.AllocTensor<float>();
             AscendC::Muls(grad_xOut, sum_1WsIn, 1.0f, bCount * cPitch);
             out0Queue_.EnQue(grad_xOut);
             grad_xOut = out0Queue_.DeQue<float>();
@@ -249,7 +249,7 @@ public:
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_y), C_out_ * H_out_ * N_);
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(w), C_in_ * C_out_ * K_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), C_in_ * H_in_ * N_);
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 8192);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 16384);
     }
 
     __aicore__ inline void Process()
@@ -284,7 +284,7 @@ public:
                 }
             }
             if (pairs == 0) {
-                mm.SetOrgShape(512, 512, 16, 16, C_in_);
+                mm.SetOrgShape(1024, 1024, 16, 16, C_in_);
                 mm.SetSingleShape(rows, cols, 16);
                 mm.SetTensorA(zerosWsGm_, false);
                 mm.SetTensorB(zerosWsGm_, true);

@@ -6,8 +6,9 @@
 
 #include "conv_tbc_backward_zeros.h"
 #include "conv_tbc_backward_grad_x.h"
-#include "conv_tbc_backward_grad_w.h"
+#include "conv_tbc_backward_grad_w_range.h"
 #include "conv_tbc_backward_grad_bias.h"
+#include "conv_tbc_backward_grad_w.h"
 #include "conv_tbc_backward_sum3_part.h"
 #include "conv_tbc_backward_sum3.h"
 #include "conv_tbc_backward_sum1.h"
@@ -19,8 +20,9 @@ namespace ConvTbcBackwardKernel
 
 /// Runs the stages in order on this core.
 /// sum_1: on the cube: about 3145728 vector cycles against 249037 for cube and transfers at typical sizes, summed over
-/// the cores sum_2: on the cube: about 201326592 vector cycles against 12661556 for cube and transfers at typical
-/// sizes, summed over the cores
+/// the cores sum_2: on the cube: about 3145728 vector cycles against 275252 for cube and transfers at typical sizes,
+/// summed over the cores grad_w: in equal ranges of the inner axis over the cores, added in fixed order grad_w:
+/// grad_w_range_axis walked step by step or in chunks, in one pass
 __aicore__ inline void RunConvTbcBackwardCubeFullFloat32(GM_ADDR grad_y, GM_ADDR x, GM_ADDR w, GM_ADDR grad_x,
                                                          GM_ADDR grad_w, GM_ADDR grad_bias, GM_ADDR workspace,
                                                          const ConvTbcBackwardTilingData &tiling)
@@ -29,17 +31,18 @@ __aicore__ inline void RunConvTbcBackwardCubeFullFloat32(GM_ADDR grad_y, GM_ADDR
         AscendC::TPipe pipe;
         ConvTbcBackwardGradX gradXStage;
         TCubeTiling gradXStageTiling = tiling.mm0;
-        ConvTbcBackwardGradW gradWStage;
-        TCubeTiling gradWStageTiling = tiling.mm1;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), gradXStage.mm, &gradXStageTiling, gradWStage.mm,
-                          &gradWStageTiling);
+        ConvTbcBackwardGradWRange gradWRangeStage;
+        TCubeTiling gradWRangeStageTiling = tiling.mm1;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), gradXStage.mm, &gradXStageTiling, gradWRangeStage.mm,
+                          &gradWRangeStageTiling);
         AscendC::SyncAll<false>();
         // grad_x (cube)
         gradXStage.Init(grad_y, w, grad_x, workspace, tiling);
         gradXStage.Process();
-        // grad_w (cube)
-        gradWStage.Init(grad_y, x, grad_w, workspace, tiling);
-        gradWStage.Process();
+        // grad_w_range (cube)
+        gradWRangeStage.Init(grad_y, x, workspace, tiling);
+        gradWRangeStage.Process();
+        AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
         // zeros
@@ -47,15 +50,19 @@ __aicore__ inline void RunConvTbcBackwardCubeFullFloat32(GM_ADDR grad_y, GM_ADDR
         AscendC::SyncAll<false>();
         // sum_3, grad_bias
         RunConvTbcBackwardGradBiasStage(grad_y, grad_bias, tiling);
+        AscendC::SyncAll<false>();
+        // grad_w
+        RunConvTbcBackwardGradWStage(grad_w, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// sum_1: on the cube: about 3145728 vector cycles against 249037 for cube and transfers at typical sizes, summed over
-/// the cores sum_2: on the cube: about 201326592 vector cycles against 12661556 for cube and transfers at typical
-/// sizes, summed over the cores sum_3: reduced in equal ranges of t1 over the cores, partial results added in fixed
-/// order sum_3_part: t1 and b walked step by step or in chunks, in one pass sum_3: sum_3_part_axis walked step by step
-/// or in chunks, in one pass
+/// the cores sum_2: on the cube: about 3145728 vector cycles against 275252 for cube and transfers at typical sizes,
+/// summed over the cores grad_w: in equal ranges of the inner axis over the cores, added in fixed order sum_3: reduced
+/// in equal ranges of t1 over the cores, partial results added in fixed order sum_3_part: t1 and b walked step by step
+/// or in chunks, in one pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass grad_w:
+/// grad_w_range_axis walked step by step or in chunks, in one pass
 __aicore__ inline void RunConvTbcBackwardCubeWalkedFloat32(GM_ADDR grad_y, GM_ADDR x, GM_ADDR w, GM_ADDR grad_x,
                                                            GM_ADDR grad_w, GM_ADDR grad_bias, GM_ADDR workspace,
                                                            const ConvTbcBackwardTilingData &tiling)
@@ -64,17 +71,18 @@ __aicore__ inline void RunConvTbcBackwardCubeWalkedFloat32(GM_ADDR grad_y, GM_AD
         AscendC::TPipe pipe;
         ConvTbcBackwardGradX gradXStage;
         TCubeTiling gradXStageTiling = tiling.mm0;
-        ConvTbcBackwardGradW gradWStage;
-        TCubeTiling gradWStageTiling = tiling.mm1;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), gradXStage.mm, &gradXStageTiling, gradWStage.mm,
-                          &gradWStageTiling);
+        ConvTbcBackwardGradWRange gradWRangeStage;
+        TCubeTiling gradWRangeStageTiling = tiling.mm1;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), gradXStage.mm, &gradXStageTiling, gradWRangeStage.mm,
+                          &gradWRangeStageTiling);
         AscendC::SyncAll<false>();
         // grad_x (cube)
         gradXStage.Init(grad_y, w, grad_x, workspace, tiling);
         gradXStage.Process();
-        // grad_w (cube)
-        gradWStage.Init(grad_y, x, grad_w, workspace, tiling);
-        gradWStage.Process();
+        // grad_w_range (cube)
+        gradWRangeStage.Init(grad_y, x, workspace, tiling);
+        gradWRangeStage.Process();
+        AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
         // zeros
@@ -88,6 +96,9 @@ __aicore__ inline void RunConvTbcBackwardCubeWalkedFloat32(GM_ADDR grad_y, GM_AD
         AscendC::SyncAll();
         // grad_bias
         RunConvTbcBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // grad_w
+        RunConvTbcBackwardGradWStage(grad_w, workspace, tiling);
     }
 }
 
@@ -138,8 +149,9 @@ __aicore__ inline void RunConvTbcBackwardWalkedFloat32(GM_ADDR grad_y, GM_ADDR x
 
 /// Runs the stages in order on this core.
 /// sum_1: on the cube: about 3145728 vector cycles against 101581 for cube and transfers at typical sizes, summed over
-/// the cores sum_2: on the cube: about 201326592 vector cycles against 3224372 for cube and transfers at typical sizes,
-/// summed over the cores
+/// the cores sum_2: on the cube: about 3145728 vector cycles against 127796 for cube and transfers at typical sizes,
+/// summed over the cores grad_w: in equal ranges of the inner axis over the cores, added in fixed order grad_w:
+/// grad_w_range_axis walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunConvTbcBackwardCubeFullNarrow(GM_ADDR grad_y, GM_ADDR x, GM_ADDR w, GM_ADDR grad_x,
                                                         GM_ADDR grad_w, GM_ADDR grad_bias, GM_ADDR workspace,
@@ -149,17 +161,18 @@ __aicore__ inline void RunConvTbcBackwardCubeFullNarrow(GM_ADDR grad_y, GM_ADDR 
         AscendC::TPipe pipe;
         ConvTbcBackwardGradXVariant3<Element> gradXStage;
         TCubeTiling gradXStageTiling = tiling.mm0;
-        ConvTbcBackwardGradWVariant4<Element> gradWStage;
-        TCubeTiling gradWStageTiling = tiling.mm1;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), gradXStage.mm, &gradXStageTiling, gradWStage.mm,
-                          &gradWStageTiling);
+        ConvTbcBackwardGradWRangeVariant2<Element> gradWRangeStage;
+        TCubeTiling gradWRangeStageTiling = tiling.mm1;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), gradXStage.mm, &gradXStageTiling, gradWRangeStage.mm,
+                          &gradWRangeStageTiling);
         AscendC::SyncAll<false>();
         // grad_x (cube)
         gradXStage.Init(grad_y, w, grad_x, workspace, tiling);
         gradXStage.Process();
-        // grad_w (cube)
-        gradWStage.Init(grad_y, x, grad_w, workspace, tiling);
-        gradWStage.Process();
+        // grad_w_range (cube)
+        gradWRangeStage.Init(grad_y, x, workspace, tiling);
+        gradWRangeStage.Process();
+        AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
         // zeros
@@ -167,15 +180,19 @@ __aicore__ inline void RunConvTbcBackwardCubeFullNarrow(GM_ADDR grad_y, GM_ADDR 
         AscendC::SyncAll<false>();
         // sum_3, grad_bias
         RunConvTbcBackwardGradBiasVariant3Stage<Element>(grad_y, grad_bias, tiling);
+        AscendC::SyncAll<false>();
+        // grad_w
+        RunConvTbcBackwardGradWVariant4Stage<Element>(grad_w, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// sum_1: on the cube: about 3145728 vector cycles against 101581 for cube and transfers at typical sizes, summed over
-/// the cores sum_2: on the cube: about 201326592 vector cycles against 3224372 for cube and transfers at typical sizes,
-/// summed over the cores sum_3: reduced in equal ranges of t1 over the cores, partial results added in fixed order
-/// sum_3_part: t1 and b walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
+/// the cores sum_2: on the cube: about 3145728 vector cycles against 127796 for cube and transfers at typical sizes,
+/// summed over the cores grad_w: in equal ranges of the inner axis over the cores, added in fixed order sum_3: reduced
+/// in equal ranges of t1 over the cores, partial results added in fixed order sum_3_part: t1 and b walked step by step
+/// or in chunks, in one pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass grad_w:
+/// grad_w_range_axis walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunConvTbcBackwardCubeWalkedNarrow(GM_ADDR grad_y, GM_ADDR x, GM_ADDR w, GM_ADDR grad_x,
                                                           GM_ADDR grad_w, GM_ADDR grad_bias, GM_ADDR workspace,
@@ -185,17 +202,18 @@ __aicore__ inline void RunConvTbcBackwardCubeWalkedNarrow(GM_ADDR grad_y, GM_ADD
         AscendC::TPipe pipe;
         ConvTbcBackwardGradXVariant3<Element> gradXStage;
         TCubeTiling gradXStageTiling = tiling.mm0;
-        ConvTbcBackwardGradWVariant4<Element> gradWStage;
-        TCubeTiling gradWStageTiling = tiling.mm1;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), gradXStage.mm, &gradXStageTiling, gradWStage.mm,
-                          &gradWStageTiling);
+        ConvTbcBackwardGradWRangeVariant2<Element> gradWRangeStage;
+        TCubeTiling gradWRangeStageTiling = tiling.mm1;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), gradXStage.mm, &gradXStageTiling, gradWRangeStage.mm,
+                          &gradWRangeStageTiling);
         AscendC::SyncAll<false>();
         // grad_x (cube)
         gradXStage.Init(grad_y, w, grad_x, workspace, tiling);
         gradXStage.Process();
-        // grad_w (cube)
-        gradWStage.Init(grad_y, x, grad_w, workspace, tiling);
-        gradWStage.Process();
+        // grad_w_range (cube)
+        gradWRangeStage.Init(grad_y, x, workspace, tiling);
+        gradWRangeStage.Process();
+        AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
         // zeros
@@ -209,6 +227,9 @@ __aicore__ inline void RunConvTbcBackwardCubeWalkedNarrow(GM_ADDR grad_y, GM_ADD
         AscendC::SyncAll();
         // grad_bias
         RunConvTbcBackwardGradBiasVariant4Stage<Element>(grad_bias, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // grad_w
+        RunConvTbcBackwardGradWVariant4Stage<Element>(grad_w, workspace, tiling);
     }
 }
 
@@ -256,6 +277,92 @@ __aicore__ inline void RunConvTbcBackwardWalkedNarrow(GM_ADDR grad_y, GM_ADDR x,
         AscendC::SyncAll();
         // grad_bias
         RunConvTbcBackwardGradBiasVariant4Stage<Element>(grad_bias, workspace, tiling);
+    }
+}
+
+/// Runs the stages in order on this core.
+/// sum_1: on the cube: about 3145728 vector cycles against 101581 for cube and transfers at typical sizes, summed over
+/// the cores sum_2: on the cube: about 3145728 vector cycles against 127796 for cube and transfers at typical sizes,
+/// summed over the cores grad_w: in equal ranges of the inner axis over the cores, added in fixed order grad_w:
+/// grad_w_range_axis walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardCubeFullNarrow2(GM_ADDR grad_y, GM_ADDR x, GM_ADDR w, GM_ADDR grad_x,
+                                                         GM_ADDR grad_w, GM_ADDR grad_bias, GM_ADDR workspace,
+                                                         const ConvTbcBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        ConvTbcBackwardGradXVariant3<Element> gradXStage;
+        TCubeTiling gradXStageTiling = tiling.mm0;
+        ConvTbcBackwardGradWRangeVariant2<Element> gradWRangeStage;
+        TCubeTiling gradWRangeStageTiling = tiling.mm1;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), gradXStage.mm, &gradXStageTiling, gradWRangeStage.mm,
+                          &gradWRangeStageTiling);
+        AscendC::SyncAll<false>();
+        // grad_x (cube)
+        gradXStage.Init(grad_y, w, grad_x, workspace, tiling);
+        gradXStage.Process();
+        // grad_w_range (cube)
+        gradWRangeStage.Init(grad_y, x, workspace, tiling);
+        gradWRangeStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        // zeros
+        RunConvTbcBackwardZerosVariant3Stage<Element>(workspace, tiling);
+        AscendC::SyncAll<false>();
+        // sum_3, grad_bias
+        RunConvTbcBackwardGradBiasVariant3Stage<Element>(grad_y, grad_bias, tiling);
+        AscendC::SyncAll<false>();
+        // grad_w
+        RunConvTbcBackwardGradWVariant4Stage<Element>(grad_w, workspace, tiling);
+    }
+}
+
+/// Runs the stages in order on this core.
+/// sum_1: on the cube: about 3145728 vector cycles against 101581 for cube and transfers at typical sizes, summed over
+/// the cores sum_2: on the cube: about 3145728 vector cycles against 127796 for cube and transfers at typical sizes,
+/// summed over the cores grad_w: in equal ranges of the inner axis over the cores, added in fixed order sum_3: reduced
+/// in equal ranges of t1 over the cores, partial results added in fixed order sum_3_part: t1 and b walked step by step
+/// or in chunks, in one pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass grad_w:
+/// grad_w_range_axis walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardCubeWalkedNarrow2(GM_ADDR grad_y, GM_ADDR x, GM_ADDR w, GM_ADDR grad_x,
+                                                           GM_ADDR grad_w, GM_ADDR grad_bias, GM_ADDR workspace,
+                                                           const ConvTbcBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        ConvTbcBackwardGradXVariant3<Element> gradXStage;
+        TCubeTiling gradXStageTiling = tiling.mm0;
+        ConvTbcBackwardGradWRangeVariant2<Element> gradWRangeStage;
+        TCubeTiling gradWRangeStageTiling = tiling.mm1;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), gradXStage.mm, &gradXStageTiling, gradWRangeStage.mm,
+                          &gradWRangeStageTiling);
+        AscendC::SyncAll<false>();
+        // grad_x (cube)
+        gradXStage.Init(grad_y, w, grad_x, workspace, tiling);
+        gradXStage.Process();
+        // grad_w_range (cube)
+        gradWRangeStage.Init(grad_y, x, workspace, tiling);
+        gradWRangeStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        // zeros
+        RunConvTbcBackwardZerosVariant3Stage<Element>(workspace, tiling);
+        AscendC::SyncAll<false>();
+        // sum_3_part
+        RunConvTbcBackwardSum3PartVariant2Stage<Element>(grad_y, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_3
+        RunConvTbcBackwardSum3Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_bias
+        RunConvTbcBackwardGradBiasVariant4Stage<Element>(grad_bias, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // grad_w
+        RunConvTbcBackwardGradWVariant4Stage<Element>(grad_w, workspace, tiling);
     }
 }
 

@@ -252,10 +252,9 @@ public:
         pipe->InitBuffer(calc3Buf_, ceilSum1OTileBy16_ * 64);
         pipe->InitBuffer(calc4Buf_, sum1OTile_ * 4);
         pipe->InitBuffer(calc5Buf_, sum1CTile_ * sum1OTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, sum1CTile_ * sum1OTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilSum1CTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilSum1CTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilSum1CTileBy8_ * 256);
+        pipe->InitBuffer(calc6Buf_, ceilSum1CTileBy16_ * 64);
+        pipe->InitBuffer(calc7Buf_, ceilSum1CTileBy8_ * 2048);
+        pipe->InitBuffer(calc8Buf_, ceilSum1CTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -273,13 +272,11 @@ public:
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, sum1CTile_ * sum1OTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, sum1CTile_ * sum1OTile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilSum1CTileBy16_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilSum1CTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilSum1CTileBy8_ * 512);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilSum1CTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilSum1CTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilSum1CTileBy8_ * 64);
         for (int64_t item = blockIdx_ * sum1Per_; item < MinOf(sum1Work_, blockIdx_ * sum1Per_ + sum1Per_); ++item) {
             const int64_t cStart = sum1CTile_ * (item % sum1CTiles_);
             const int64_t cCount = MinOf(sum1CTile_, C_in_ - cStart);
@@ -334,12 +331,11 @@ public:
                     AscendC::LocalTensor<float> wTile = calc5Buf_.Get<float>();
                     AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, cCount * oPitch);
                     in1Queue_.FreeTensor(wIn);
-                    AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
                     if (oPitch <= cCount * 64 && oPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < oPitch; col += 64) {
                             for (int64_t first = 0; first < cCount; first += 255) {
-                                AscendC::Mul(tmp[first * oPitch + col], grad_yTile[col], wTile[first * oPitch + col],
+                                AscendC::Mul(wTile[first * oPitch + col], grad_yTile[col], wTile[first * oPitch + col],
                                              MinOf(64, oPitch - col), MinOf(255, cCount - first),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (oPitch / 8), 0, (oPitch / 8)));
                             }
@@ -347,18 +343,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t c = 0; c < cCount; ++c) {
-                            AscendC::Mul(tmp[c * oPitch], grad_yTile, wTile[c * oPitch], oPitch);
+                            AscendC::Mul(wTile[c * oPitch], grad_yTile, wTile[c * oPitch], oPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(cCount, 8) * 512);
                     if (oPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < oCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first1 = 0; first1 < cCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp[first1 * oPitch + col1], acc[first1 * 64],
+                                AscendC::Add(acc[first1 * 64], wTile[first1 * oPitch + col1], acc[first1 * 64],
                                              MinOf(64, oCount - col1), MinOf(255, cCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (oPitch / 8), 8));
                             }
@@ -367,13 +363,13 @@ public:
                         for (int64_t row = 0; row < cCount; ++row) {
                             for (int64_t start = 0; start < (oCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[oPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], wTile[oPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (oCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (oCount - (oCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[oPitch * row + (oCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], wTile[oPitch * row + (oCount / 64) * 64], acc[row * 64],
                                              oCount - (oCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -415,10 +411,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;

@@ -132,7 +132,6 @@ public:
         pipe->InitBuffer(out0Queue_, 2, sum3PartOTile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum3PartOTile_ * 4);
         pipe->InitBuffer(calc1Buf_, sum3PartOTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, sum3PartOTile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -141,8 +140,6 @@ public:
         AscendC::Duplicate<float>(calc0Zero, 0.0f, sum3PartOTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, sum3PartOTile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, sum3PartOTile_);
         for (int64_t item = blockIdx_ * sum3PartPer_;
              item < MinOf(sum3PartWork_, blockIdx_ * sum3PartPer_ + sum3PartPer_); ++item) {
             const int64_t oStart = sum3PartOTile_ * (item % sum3PartOTiles_);
@@ -162,13 +159,11 @@ public:
                     in0Queue_.EnQue(grad_yIn);
                     grad_yIn = in0Queue_.DeQue<Element>();
                     AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
+                    VectorBarrier();
                     AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, oPitch);
                     in0Queue_.FreeTensor(grad_yIn);
-                    AscendC::LocalTensor<float> copied = calc2Buf_.Get<float>();
                     VectorBarrier();
-                    AscendC::Muls(copied, grad_yTile, 1.0f, oPitch);
-                    VectorBarrier();
-                    AscendC::Add(sumAcc, sumAcc, copied, oPitch);
+                    AscendC::Add(sumAcc, sumAcc, grad_yTile, oPitch);
                 }
             }
             AscendC::LocalTensor<float> sum_3_partWsOut = out0Queue_.AllocTensor<float>();
@@ -188,7 +183,6 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_3_partWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // copied
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<float> sum_3_partWsGm_;
     int64_t blockIdx_;

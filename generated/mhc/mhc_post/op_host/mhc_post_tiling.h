@@ -97,17 +97,16 @@ inline Checked YLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * s.yTTile * CeilDiv(s.n, 16) * 128;          // in0: h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.n * s.yTTile * 4, 32) * 64;       // in0: h_resIn, 2 copies
     bytes = bytes + CeilDiv(s.n * s.yDTile * s.yTTile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + s.yTTile * CeilDiv(s.n, 16) * 128;                // in2: h_postIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.yTTile * 4, 32) * 64;             // in2: h_postIn, 2 copies
     bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;        // in3: h_outIn, 2 copies
     bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;        // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.n * s.yDTile * s.yTTile * 4, 32);       // calc0: xTile
     bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);             // calc1: h_outTile
     bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);             // calc2: sum_1Tile
-    bytes = bytes + s.n * s.yTTile * CeilDiv(s.n, 16) * 512;          // calc3: spread
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);             // calc4: tmp
-    bytes = bytes + s.yTTile * CeilDiv(s.n, 16) * 512;                // calc5: spread
+    bytes = bytes + CeilDiv(s.n * s.n * s.yTTile * 4, 32) * 256;      // calc3: spread
+    bytes = bytes + CeilDiv(s.n * s.yTTile * 4, 32) * 256;            // calc4: spread
     return bytes;
 }
 
@@ -118,7 +117,7 @@ inline bool FitY(Sizes &s, const Chip &chip)
     s.yDTile = Checked(16);
     s.yTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false, &YLedger,
+    return Maximise(s, &Sizes::yDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false, &YLedger,
                     coreNum, ub) &&
            Maximise(s, &Sizes::yTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.yDTile), coreNum), false,
                     &YLedger, coreNum, ub);

@@ -26,23 +26,23 @@ public:
         yPer_ = tiling.yPer;
         yTTile_ = tiling.yTTile;
         yWork_ = tiling.yWork;
-        ceilNBy16_ = CeilDiv(n_, 16);
+        ceil4NYTTileBy32_ = CeilDiv(n_ * yTTile_ * 4, 32);
+        ceil4NNYTTileBy32_ = CeilDiv(n_ * n_ * yTTile_ * 4, 32);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         h_resGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_res), T_ * n_ * n_);
         h_outGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(h_out), D_ * T_);
         h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_post), T_ * n_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilNBy16_ * n_ * yTTile_ * 64);
+        pipe->InitBuffer(in0Queue_, 2, ceil4NNYTTileBy32_ * 32);
         pipe->InitBuffer(in1Queue_, 2, n_ * yDTile_ * yTTile_ * 2);
-        pipe->InitBuffer(in2Queue_, 2, ceilNBy16_ * yTTile_ * 64);
+        pipe->InitBuffer(in2Queue_, 2, ceil4NYTTileBy32_ * 32);
         pipe->InitBuffer(in3Queue_, 2, yDTile_ * yTTile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, yDTile_ * yTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, n_ * yDTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, yDTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc2Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * n_ * yTTile_ * 512);
-        pipe->InitBuffer(calc4Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * yTTile_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceil4NNYTTileBy32_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceil4NYTTileBy32_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -54,11 +54,9 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, yDTile_ * yTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, n_ * yTTile_ * 128);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceil4NNYTTileBy32_ * 64);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, yDTile_ * yTTile_);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yTTile_ * 128);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceil4NYTTileBy32_ * 64);
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t dStart = yDTile_ * (item % yDTiles_);
             const int64_t dCount = MinOf(yDTile_, D_ - dStart);
@@ -66,19 +64,17 @@ public:
             const int64_t tStart = yTTile_ * (item / yDTiles_);
             const int64_t tCount = MinOf(yTTile_, T_ - tStart);
             AscendC::LocalTensor<float> h_resIn = in0Queue_.AllocTensor<float>();
-            for (int64_t first = 0; first < n_ * tCount; first += 4095) {
-                AscendC::DataCopyPad(h_resIn[first * 16], h_resGm_[n_ * n_ * tStart + first * n_],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), n_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
-            }
+            AscendC::DataCopyPad(h_resIn, h_resGm_[n_ * n_ * tStart],
+                                 AscendC::DataCopyExtParams(1, n_ * n_ * tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(h_resIn);
             h_resIn = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-            for (int64_t first1 = 0; first1 < n_ * tCount; first1 += 4095) {
-                AscendC::DataCopyPad(xIn[dPitch * first1], xGm_[D_ * n_ * tStart + D_ * first1 + dStart],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first1), dCount * 2,
-                                                                D_ * 2 - dCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            for (int64_t first = 0; first < n_ * tCount; first += 4095) {
+                AscendC::DataCopyPad(
+                    xIn[dPitch * first], xGm_[D_ * n_ * tStart + D_ * first + dStart],
+                    AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                    AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             }
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<Element>();
@@ -87,8 +83,9 @@ public:
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
             in1Queue_.FreeTensor(xIn);
             AscendC::LocalTensor<float> h_postIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+            AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart],
+                                 AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in2Queue_.EnQue(h_postIn);
             h_postIn = in2Queue_.DeQue<float>();
             AscendC::LocalTensor<Element> h_outIn = in3Queue_.AllocTensor<Element>();
@@ -101,29 +98,30 @@ public:
             AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
             in3Queue_.FreeTensor(h_outIn);
             AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
-            for (int64_t block = 0; block < n_ * tCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_resIn[block * 8], MinOf(255, n_ * tCount * 2 - block),
+            for (int64_t block = 0; block < CeilDiv(n_ * n_ * tCount, 8); block += 255) {
+                AscendC::Brcb(spread[block * 64], h_resIn[block * 8], MinOf(255, CeilDiv(n_ * n_ * tCount, 8) - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
-            for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], h_postIn[block1 * 8], MinOf(255, tCount * 2 - block1),
+            AscendC::LocalTensor<float> spread1 = calc4Buf_.Get<float>();
+            for (int64_t block1 = 0; block1 < CeilDiv(n_ * tCount, 8); block1 += 255) {
+                AscendC::Brcb(spread1[block1 * 64], h_postIn[block1 * 8], MinOf(255, CeilDiv(n_ * tCount, 8) - block1),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             for (int64_t i = 0; i < n_; ++i) {
                 // y[t, i, d] = h_post[t, i] * h_out[t, d] + sum[j](h_res[t, j, i] * x[t, j, d])
                 AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
+                VectorBarrier();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * tCount);
                 for (int64_t j = 0; j < n_; ++j) {
                     if (dPitch <= 2040 && dPitch * n_ <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < dPitch; col += 64) {
-                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
                                 AscendC::MulAddDst(
-                                    sum_1Tile[dPitch * first2 + col], spread[first2 * n_ * 128 + i * 8 + j * 128],
-                                    xTile[dPitch * first2 * n_ + dPitch * j + col], MinOf(64, dPitch - col),
-                                    MinOf(255, tCount - first2),
-                                    AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), n_ * 16, ((dPitch * n_) / 8)));
+                                    sum_1Tile[dPitch * first1 + col], spread[first1 * n_ * n_ * 8 + j * n_ * 8 + i * 8],
+                                    xTile[dPitch * first1 * n_ + dPitch * j + col], MinOf(64, dPitch - col),
+                                    MinOf(255, tCount - first1),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), n_ * n_, ((dPitch * n_) / 8)));
                             }
                         }
                     } else {
@@ -131,50 +129,49 @@ public:
                         for (int64_t t = 0; t < tCount; ++t) {
                             for (int64_t start = 0; start < (dPitch / 64); start += 255) {
                                 AscendC::MulAddDst(
-                                    sum_1Tile[dPitch * t + start * 64], spread[n_ * t * 128 + i * 8 + j * 128],
+                                    sum_1Tile[dPitch * t + start * 64], spread[n_ * n_ * t * 8 + j * n_ * 8 + i * 8],
                                     xTile[dPitch * n_ * t + dPitch * j + start * 64], 64,
                                     MinOf(255, (dPitch / 64) - start), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::MulAddDst(
-                                    sum_1Tile[dPitch * t + (dPitch / 64) * 64], spread[n_ * t * 128 + i * 8 + j * 128],
-                                    xTile[dPitch * n_ * t + dPitch * j + (dPitch / 64) * 64],
-                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(sum_1Tile[dPitch * t + (dPitch / 64) * 64],
+                                                   spread[n_ * n_ * t * 8 + j * n_ * 8 + i * 8],
+                                                   xTile[dPitch * n_ * t + dPitch * j + (dPitch / 64) * 64],
+                                                   dPitch - (dPitch / 64) * 64, 1,
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
                     }
                 }
-                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
                 if (dPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                        for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
-                            AscendC::Mul(tmp[dPitch * first3 + col1], spread1[first3 * 128 + i * 8],
-                                         h_outTile[dPitch * first3 + col1], MinOf(64, dPitch - col1),
-                                         MinOf(255, tCount - first3),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 16, (dPitch / 8)));
+                        for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                            AscendC::MulAddDst(sum_1Tile[dPitch * first2 + col1], spread1[first2 * n_ * 8 + i * 8],
+                                               h_outTile[dPitch * first2 + col1], MinOf(64, dPitch - col1),
+                                               MinOf(255, tCount - first2),
+                                               AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), n_, (dPitch / 8)));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                            AscendC::Mul(tmp[dPitch * t + start1 * 64], spread1[i * 8 + t * 128],
-                                         h_outTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(sum_1Tile[dPitch * t + start1 * 64], spread1[n_ * t * 8 + i * 8],
+                                               h_outTile[dPitch * t + start1 * 64], 64,
+                                               MinOf(255, (dPitch / 64) - start1),
+                                               AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
-                                         h_outTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(sum_1Tile[dPitch * t + (dPitch / 64) * 64], spread1[n_ * t * 8 + i * 8],
+                                               h_outTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64,
+                                               1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                     }
                 }
-                VectorBarrier();
-                AscendC::Add(tmp, tmp, sum_1Tile, dPitch * tCount);
                 AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                AscendC::Cast(yOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
                 out0Queue_.EnQue(yOut);
                 yOut = out0Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(
@@ -198,8 +195,7 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // h_outTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> h_resGm_;
     AscendC::GlobalTensor<Element> h_outGm_;
@@ -214,7 +210,8 @@ private:
     int64_t yPer_;
     int64_t yTTile_;
     int64_t yWork_;
-    int64_t ceilNBy16_;
+    int64_t ceil4NYTTileBy32_;
+    int64_t ceil4NNYTTileBy32_;
 };
 
 /// The stage from start to end.

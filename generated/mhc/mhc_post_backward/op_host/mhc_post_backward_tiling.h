@@ -26,9 +26,6 @@ struct Sizes {
     Checked gradXTTile;
     Checked gradHPostTTile;
     Checked gradHPostDTile;
-    Checked gradXDTiles;
-    Checked gradXWork;
-    Checked gradXPer;
     Checked gradHResBaseN;
     Checked gradHResPanels;
     Checked gradHResBaseM;
@@ -39,9 +36,12 @@ struct Sizes {
     Checked gradHResRowTiles;
     Checked gradHResWork;
     Checked gradHResPer;
+    Checked gradXDTiles;
+    Checked gradXWork;
+    Checked gradXPer;
     Checked gradHPostWork;
     Checked gradHPostPer;
-    Checked gradXTTiles;
+    Checked gradHResBeside;
     Checked gradHResBaseK;
     Checked gradHResStepK;
     Checked gradHResL1;
@@ -58,6 +58,7 @@ struct Sizes {
     Checked mm0BaseK;
     Checked mm0StepK;
     Checked mm0L1;
+    Checked gradXTTiles;
     Checked gradHPostTTiles;
 };
 
@@ -128,6 +129,15 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
     return !(required && low < top);
 }
 
+/// UB bytes: grad_h_res (cube)
+inline Checked GradHResLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
 /// UB bytes: sum_1, grad_x
 inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
 {
@@ -145,33 +155,23 @@ inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: grad_h_res (cube)
-inline Checked GradHResLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
 /// UB bytes: sum_3, grad_h_out, sum_4, grad_h_post
 inline Checked GradHPostLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;       // in0: h_postIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradHPostTTile * s.n * 4, 32) * 64;    // in0: h_postIn, 2 copies
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: grad_yIn, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // in2: h_outIn, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // out0: grad_h_outOut, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;       // out1: grad_h_postOut, 2 copies
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc0: grad_yTile
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // calc1: sum_3Tile
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;       // calc2: spread
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // calc0: sum_3Tile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: grad_yTile
+    bytes = bytes + CeilDiv(s.gradHPostTTile * s.n * 4, 32) * 256;   // calc2: spread
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;        // calc3: sum_4Tile
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
-    bytes = bytes + CeilDiv(s.n, 8) * 2048;                          // calc5: acc
-    bytes = bytes + CeilDiv(s.n, 8) * 256;                           // calc6: part
+    bytes = bytes + CeilDiv(s.n, 8) * 2048;                          // calc4: acc
+    bytes = bytes + CeilDiv(s.n, 8) * 256;                           // calc5: part
     return bytes;
 }
 
@@ -187,13 +187,12 @@ inline Checked GradHPostLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * 2, 32) * 64;        // out0: grad_h_outOut, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;                        // out1: grad_h_postOut, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc0: sumAcc
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);       // calc1: grad_yTile
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * 4, 32);             // calc2: sum_3Tile
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * 4, 32);             // calc1: sum_3Tile
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);       // calc2: grad_yTile
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;                        // calc3: spread
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);       // calc4: tmp
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc5: sum
-    bytes = bytes + CeilDiv(s.n, 8) * 2048;                                           // calc6: acc
-    bytes = bytes + CeilDiv(s.n, 8) * 256;                                            // calc7: part
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc4: sum
+    bytes = bytes + CeilDiv(s.n, 8) * 2048;                                           // calc5: acc
+    bytes = bytes + CeilDiv(s.n, 8) * 256;                                            // calc6: part
     return bytes;
 }
 
@@ -203,23 +202,23 @@ inline Checked GradHPostLedger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 128;       // in0: h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradHPostTTile * s.n * s.n * 4, 32) * 64;    // in0: h_resIn, 2 copies
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // in1: grad_yIn, 2 copies
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;             // in2: h_postIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradHPostTTile * s.n * 4, 32) * 64;          // in2: h_postIn, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;              // in3: h_outIn, 2 copies
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // out0: grad_xOut, 2 copies
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 128;       // out1: grad_h_resOut, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;              // out2: grad_h_outOut, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;             // out3: grad_h_postOut, 2 copies
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // calc0: grad_yTile
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // calc1: sum_1Tile
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 512;       // calc2: spread
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // calc0: sum_1Tile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // calc1: grad_yTile
+    bytes = bytes + CeilDiv(s.gradHPostTTile * s.n * s.n * 4, 32) * 256;   // calc2: spread
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;        // calc3: sum_2Tile
     bytes = bytes + s.gradHPostTTile * s.n * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
     bytes = bytes + CeilDiv(s.n, 8) * 2048;                                // calc5: acc
     bytes = bytes + CeilDiv(s.n, 8) * 256;                                 // calc6: part
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;              // calc7: sum_3Tile
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;             // calc8: spread
+    bytes = bytes + CeilDiv(s.gradHPostTTile * s.n * 4, 32) * 256;         // calc8: spread
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;              // calc9: sum_4Tile
     return bytes;
 }
@@ -240,8 +239,8 @@ inline Checked GradHPostLedger4(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;                         // out3: grad_h_postOut, 2 copies
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;                    // calc0: sumAcc
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                          // calc1: sumAcc
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);        // calc2: grad_yTile
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);        // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);        // calc2: sum_1Tile
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);        // calc3: grad_yTile
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 512;                   // calc4: spread
     bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * s.n * 4, 32);  // calc5: tmp
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;                    // calc6: sum
@@ -253,6 +252,14 @@ inline Checked GradHPostLedger4(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
+/// The tiles of a stage: grad_h_res (cube)
+inline bool FitGradHRes(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return GradHResLedger(s, coreNum) <= ub;
+}
+
 /// The tiles of a stage: sum_1, grad_x
 inline bool FitGradX(Sizes &s, const Chip &chip)
 {
@@ -260,18 +267,10 @@ inline bool FitGradX(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
                     &GradXLedger, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: grad_h_res (cube)
-inline bool FitGradHRes(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, false);
-    return GradHResLedger(s, coreNum) <= ub;
 }
 
 /// The tiles of a stage: sum_3, grad_h_out, sum_4, grad_h_post
@@ -318,29 +317,62 @@ inline bool FitGradHPost4(Sizes &s, const Chip &chip)
                     coreNum, ub);
 }
 
-/// Fields gradXDTiles to mm0L1; false when one is out of range.
-inline bool FindGradXDTiles(Sizes &s, const Chip &chip)
+/// Fields gradHResBeside to gradXPer; false when one is out of range.
+inline bool FindGradHResBeside(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
     const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXTTiles = CeilDiv(s.T, s.gradXTTile);
-    s.gradXWork = s.gradXDTiles * s.gradXTTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);          // of one repeat of MulAddDst
+    s.gradHResBeside =
+        MaxOf(CeilDiv(CeilDiv(s.D * s.T * macCycles * s.n * s.n + s.D * s.T * macCycles * s.n * 2, 64), coreNum), 1);
     s.gradHResBaseN = RoundUp(
-        CeilDiv(s.n,
-                MaxOf(CeilDiv(s.n, MinOf((((l0cFloats / (RoundUp(MinOf(s.n, 128), 16)))) / 16) * 16, 512)),
-                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), s.T * CeilDiv(s.n, 128)), CeilDiv(s.n, 16)) *
-                          MinOf(((s.n * CeilDiv(s.n, 128)) /
-                                 (s.n * CeilDiv(s.n, MinOf((((l0cFloats / (RoundUp(MinOf(s.n, 128), 16)))) / 16) * 16,
-                                                           512)))),
-                                1))),
+        CeilDiv(
+            s.n,
+            MaxOf(CeilDiv(s.n, MinOf((((l0cFloats / (RoundUp(MinOf(s.n, 128), 16)))) / 16) * 16, 1024)),
+                  MinOf(CeilDiv(
+                            MinOf(CeilDiv(cubeNum * 3, 4),
+                                  MaxOf(CeilDiv(CeilDiv(s.D * s.T * s.n *
+                                                                CeilDiv(s.n, MinOf((((l0cFloats /
+                                                                                      (RoundUp(MinOf(s.n, 128), 16)))) /
+                                                                                    16) *
+                                                                                       16,
+                                                                                   1024)) *
+                                                                2 +
+                                                            s.D * s.T * s.n * CeilDiv(s.n, 128) * 2,
+                                                        31),
+                                                s.gradHResBeside),
+                                        CeilDiv(CeilDiv(s.D * s.T * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 256, 4096),
+                                                s.gradHResBeside))),
+                            s.T * CeilDiv(s.n, 128)),
+                        CeilDiv(s.n, 16)) *
+                      MinOf(((s.n * CeilDiv(s.n, 128)) /
+                             (s.n *
+                              CeilDiv(s.n, MinOf((((l0cFloats / (RoundUp(MinOf(s.n, 128), 16)))) / 16) * 16, 1024)))),
+                            1))),
         16);
     s.gradHResPanels = CeilDiv(s.n, s.gradHResBaseN);
-    s.gradHResBaseM =
-        MinOf(MinOf((((l0cFloats / s.gradHResBaseN)) / 16) * 16, 256),
-              RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.gradHResPanels * s.n, CeilDiv(cubeNum * 3, 4)), 1), s.n), 16));
+    s.gradHResBaseM = MinOf(
+        MinOf((((l0cFloats / s.gradHResBaseN)) / 16) * 16, 256),
+        RoundUp(
+            MinOf(MaxOf(CeilDiv(
+                            s.T * s.gradHResPanels * s.n,
+                            MinOf(CeilDiv(cubeNum * 3, 4),
+                                  MaxOf(CeilDiv(CeilDiv(s.D * s.T * s.n *
+                                                                CeilDiv(s.n, MinOf((((l0cFloats /
+                                                                                      (RoundUp(MinOf(s.n, 128), 16)))) /
+                                                                                    16) *
+                                                                                       16,
+                                                                                   1024)) *
+                                                                2 +
+                                                            s.D * s.T * s.n * CeilDiv(s.n, 128) * 2,
+                                                        31),
+                                                s.gradHResBeside),
+                                        CeilDiv(CeilDiv(s.D * s.T * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 256, 4096),
+                                                s.gradHResBeside)))),
+                        1),
+                  s.n),
+            16));
     s.gradHResBaseK = MinOf(MinOf(64, (((16384 / s.gradHResBaseN)) / 16) * 16), RoundUp(s.D, 16));
     s.gradHResStepK =
         MinOf(MinOf(4, (523264 / (s.gradHResBaseK * s.gradHResBaseM * 4 + s.gradHResBaseK * s.gradHResBaseN * 4))),
@@ -367,13 +399,17 @@ inline bool FindGradXDTiles(Sizes &s, const Chip &chip)
     s.mm0BaseK = s.gradHResBaseK;
     s.mm0StepK = s.gradHResStepK;
     s.mm0L1 = s.gradHResL1;
-    return s.gradXDTiles.valid && s.gradXTTiles.valid && s.gradXWork.valid && s.gradXPer.valid &&
-           s.gradHResBaseN.valid && s.gradHResPanels.valid && s.gradHResBaseM.valid && s.gradHResBaseK.valid &&
-           s.gradHResStepK.valid && s.gradHResL1.valid && s.gradHResM.valid && s.gradHResN.valid &&
-           s.gradHResKa.valid && s.gradHResKb.valid && s.gradHResSingleK.valid && s.gradHResRowTiles.valid &&
-           s.gradHResWork.valid && s.gradHResPer.valid && s.gradHResCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
-           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
+    s.gradXTTiles = CeilDiv(s.T, s.gradXTTile);
+    s.gradXWork = s.gradXDTiles * s.gradXTTiles;
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
+    return s.gradHResBeside.valid && s.gradHResBaseN.valid && s.gradHResPanels.valid && s.gradHResBaseM.valid &&
+           s.gradHResBaseK.valid && s.gradHResStepK.valid && s.gradHResL1.valid && s.gradHResM.valid &&
+           s.gradHResN.valid && s.gradHResKa.valid && s.gradHResKb.valid && s.gradHResSingleK.valid &&
+           s.gradHResRowTiles.valid && s.gradHResWork.valid && s.gradHResPer.valid && s.gradHResCores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
+           s.gradXDTiles.valid && s.gradXTTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
 }
 
 /// Fields gradHPostTTiles to gradHPostPer; false when one is out of range.
@@ -411,13 +447,13 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D <= 2147483647)) {
         return false;
     }
-    if (!(FitGradX(s, chip) && FitGradHRes(s, chip) && FitGradHPost(s, chip) && FindGradXDTiles(s, chip) &&
+    if (!(FitGradHRes(s, chip) && FitGradX(s, chip) && FitGradHPost(s, chip) && FindGradHResBeside(s, chip) &&
           FindGradHPostTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.gradHResWork, s.gradHResPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -451,13 +487,13 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D <= 2147483647)) {
         return false;
     }
-    if (!(FitGradX(s, chip) && FitGradHRes(s, chip) && FitGradHPost2(s, chip) && FindGradXDTiles(s, chip) &&
+    if (!(FitGradHRes(s, chip) && FitGradX(s, chip) && FitGradHPost2(s, chip) && FindGradHResBeside(s, chip) &&
           FindGradHPostTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.gradHResWork, s.gradHResPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -607,9 +643,6 @@ inline void Fill(const Sizes &s, MhcPostBackwardTilingData &data)
     data.gradXTTile = s.gradXTTile.value;
     data.gradHPostTTile = s.gradHPostTTile.value;
     data.gradHPostDTile = s.gradHPostDTile.value;
-    data.gradXDTiles = s.gradXDTiles.value;
-    data.gradXWork = s.gradXWork.value;
-    data.gradXPer = s.gradXPer.value;
     data.gradHResBaseN = s.gradHResBaseN.value;
     data.gradHResPanels = s.gradHResPanels.value;
     data.gradHResBaseM = s.gradHResBaseM.value;
@@ -620,6 +653,9 @@ inline void Fill(const Sizes &s, MhcPostBackwardTilingData &data)
     data.gradHResRowTiles = s.gradHResRowTiles.value;
     data.gradHResWork = s.gradHResWork.value;
     data.gradHResPer = s.gradHResPer.value;
+    data.gradXDTiles = s.gradXDTiles.value;
+    data.gradXWork = s.gradXWork.value;
+    data.gradXPer = s.gradXPer.value;
     data.gradHPostWork = s.gradHPostWork.value;
     data.gradHPostPer = s.gradHPostPer.value;
     FillCube(data.mm0, s.mm0Cores, s.mm0M, s.mm0N, s.mm0Ka, s.mm0Kb, s.mm0SingleK, s.mm0BaseM, s.mm0BaseN, s.mm0BaseK,

@@ -28,51 +28,51 @@ public:
         divDBy64_ = D_ / 64;
         ceilNBy16_ = CeilDiv(n_, 16);
         ceilNBy8_ = CeilDiv(n_, 8);
+        ceil4GradHPostTTileNBy32_ = CeilDiv(gradHPostTTile_ * n_ * 4, 32);
         divUpDTo16By64_ = (ceilDBy16_ * 16) / 64;
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_y), D_ * T_ * n_);
         h_outGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(h_out), D_ * T_);
         h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_post), T_ * n_);
         grad_h_outGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_out), D_ * T_);
         grad_h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_h_post), T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
+        pipe->InitBuffer(in0Queue_, 2, ceil4GradHPostTTileNBy32_ * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * gradHPostTTile_ * n_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilDBy16_ * gradHPostTTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * gradHPostTTile_ * 32);
         pipe->InitBuffer(out1Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
+        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * gradHPostTTile_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceil4GradHPostTTileNBy32_ * 256);
         pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilNBy8_ * 2048);
-        pipe->InitBuffer(calc6Buf_, ceilNBy8_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilNBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilNBy8_ * 256);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradHPostTTile_ * 128);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceil4GradHPostTTileNBy32_ * 64);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, 512);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, 512);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * gradHPostPer_;
              item < MinOf(gradHPostWork_, blockIdx_ * gradHPostPer_ + gradHPostPer_); ++item) {
             const int64_t tStart = gradHPostTTile_ * item;
             const int64_t tCount = MinOf(gradHPostTTile_, T_ - tStart);
             // grad_h_out[t, d] = sum[i](h_post[t, i] * grad_y[t, i, d])
+            AscendC::LocalTensor<float> sum_3Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> h_postIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+            AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart],
+                                 AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(h_postIn);
             h_postIn = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<Element> grad_yIn = in1Queue_.AllocTensor<Element>();
@@ -83,14 +83,13 @@ public:
             }
             in1Queue_.EnQue(grad_yIn);
             grad_yIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_yTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
             AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
             in1Queue_.FreeTensor(grad_yIn);
-            AscendC::LocalTensor<float> sum_3Tile = calc1Buf_.Get<float>();
             AscendC::Duplicate<float>(sum_3Tile, 0.0f, ceilDBy16_ * tCount * 16);
             AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-            for (int64_t block = 0; block < tCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_postIn[block * 8], MinOf(255, tCount * 2 - block),
+            for (int64_t block = 0; block < CeilDiv(n_ * tCount, 8); block += 255) {
+                AscendC::Brcb(spread[block * 64], h_postIn[block * 8], MinOf(255, CeilDiv(n_ * tCount, 8) - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             for (int64_t i = 0; i < n_; ++i) {
@@ -99,24 +98,24 @@ public:
                     for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
                         for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
                             AscendC::MulAddDst(
-                                sum_3Tile[ceilDBy16_ * first1 * 16 + col], spread[first1 * 128 + i * 8],
+                                sum_3Tile[ceilDBy16_ * first1 * 16 + col], spread[first1 * n_ * 8 + i * 8],
                                 grad_yTile[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
                                 MinOf(64, ceilDBy16_ * 16 - col), MinOf(255, tCount - first1),
-                                AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 16, ceilDBy16_ * n_ * 2));
+                                AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, n_, ceilDBy16_ * n_ * 2));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start = 0; start < divUpDTo16By64_; start += 255) {
-                            AscendC::MulAddDst(sum_3Tile[ceilDBy16_ * t * 16 + start * 64], spread[i * 8 + t * 128],
+                            AscendC::MulAddDst(sum_3Tile[ceilDBy16_ * t * 16 + start * 64], spread[n_ * t * 8 + i * 8],
                                                grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start * 64],
                                                64, MinOf(255, divUpDTo16By64_ - start),
                                                AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
                             AscendC::MulAddDst(
-                                sum_3Tile[ceilDBy16_ * t * 16 + divUpDTo16By64_ * 64], spread[i * 8 + t * 128],
+                                sum_3Tile[ceilDBy16_ * t * 16 + divUpDTo16By64_ * 64], spread[n_ * t * 8 + i * 8],
                                 grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
                                 ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
                                 AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
@@ -134,23 +133,22 @@ public:
                                  AscendC::DataCopyExtParams(tCount, D_ * 2, ceilDBy16_ - CeilDiv(D_ * 2, 32), 0, 0));
             out0Queue_.FreeTensor(grad_h_outOut);
             // grad_h_post[t, i] = sum[d](h_out[t, d] * grad_y[t, i, d])
+            AscendC::LocalTensor<float> sum_4Tile = calc3Buf_.Get<float>();
             AscendC::LocalTensor<Element> h_outIn = in2Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(h_outIn, h_outGm_[D_ * tStart], AscendC::DataCopyExtParams(tCount, D_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in2Queue_.EnQue(h_outIn);
             h_outIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> h_outTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> h_outTile = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * tCount * 16);
             in2Queue_.FreeTensor(h_outIn);
-            AscendC::LocalTensor<float> sum_4Tile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
                     for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
                         for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                            AscendC::Mul(tmp[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
+                            AscendC::Mul(grad_yTile[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
                                          h_outTile[ceilDBy16_ * first2 * 16 + col1],
                                          grad_yTile[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
                                          MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first2),
@@ -163,20 +161,20 @@ public:
                 VectorBarrier();
                 for (int64_t t = 0; t < tCount; ++t) {
                     for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Mul(tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16],
+                        AscendC::Mul(grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16],
                                      h_outTile[ceilDBy16_ * t * 16],
                                      grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
                     }
                 }
             }
-            AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
             for (int64_t t = 0; t < tCount; ++t) {
                 AscendC::Duplicate<float>(acc, 0.0f, 512);
                 if (ceilDBy16_ * 16 <= 2040) {
                     for (int64_t col2 = 0; col2 < D_; col2 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc, tmp[ceilDBy16_ * n_ * t * 16 + col2], acc, MinOf(64, D_ - col2), n_,
+                        AscendC::Add(acc, grad_yTile[ceilDBy16_ * n_ * t * 16 + col2], acc, MinOf(64, D_ - col2), n_,
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                     }
                 } else {
@@ -184,15 +182,16 @@ public:
                         for (int64_t start1 = 0; start1 < divDBy64_; start1 += 255) {
                             VectorBarrier();
                             AscendC::Add(acc[row * 64],
-                                         tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row * 16 + start1 * 64],
+                                         grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row * 16 + start1 * 64],
                                          acc[row * 64], 64, MinOf(255, divDBy64_ - start1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (D_ - divDBy64_ * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(
-                                acc[row * 64], tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row * 16 + divDBy64_ * 64],
-                                acc[row * 64], D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                            AscendC::Add(acc[row * 64],
+                                         grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row * 16 + divDBy64_ * 64],
+                                         acc[row * 64], D_ - divDBy64_ * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
                 }
@@ -218,13 +217,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_outIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_h_outOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_h_postOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_4Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> h_outGm_;
     AscendC::GlobalTensor<float> h_postGm_;
@@ -241,6 +239,7 @@ private:
     int64_t divDBy64_;
     int64_t ceilNBy16_;
     int64_t ceilNBy8_;
+    int64_t ceil4GradHPostTTileNBy32_;
     int64_t divUpDTo16By64_;
 };
 
@@ -285,13 +284,12 @@ public:
         pipe->InitBuffer(out0Queue_, 2, gradHPostDTile_ * gradHPostTTile_ * 2);
         pipe->InitBuffer(out1Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * 4);
-        pipe->InitBuffer(calc2Buf_, gradHPostDTile_ * gradHPostTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradHPostDTile_ * gradHPostTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * 4);
         pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
-        pipe->InitBuffer(calc4Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilNBy8_ * 2048);
-        pipe->InitBuffer(calc7Buf_, ceilNBy8_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilNBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilNBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -299,19 +297,17 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, gradHPostTTile_ * 128);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradHPostTTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, 512);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, 64);
         for (int64_t item = blockIdx_ * gradHPostPer_;
              item < MinOf(gradHPostWork_, blockIdx_ * gradHPostPer_ + gradHPostPer_); ++item) {
             const int64_t tStart = gradHPostTTile_ * item;
@@ -333,6 +329,7 @@ public:
                 const int64_t dCount = MinOf(gradHPostDTile_, D_ - dStart);
                 const int64_t dPitch = RoundUp(dCount, 16);
                 // grad_h_out[t, d] = sum[i](h_post[t, i] * grad_y[t, i, d])
+                AscendC::LocalTensor<float> sum_3Tile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element> grad_yIn = in1Queue_.AllocTensor<Element>();
                 for (int64_t first = 0; first < n_ * tCount; first += 4095) {
                     AscendC::DataCopyPad(grad_yIn[dPitch * first], grad_yGm_[D_ * n_ * tStart + D_ * first + dStart],
@@ -342,10 +339,9 @@ public:
                 }
                 in1Queue_.EnQue(grad_yIn);
                 grad_yIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> grad_yTile = calc2Buf_.Get<float>();
                 AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
                 in1Queue_.FreeTensor(grad_yIn);
-                AscendC::LocalTensor<float> sum_3Tile = calc2Buf_.Get<float>();
                 AscendC::Duplicate<float>(sum_3Tile, 0.0f, dPitch * tCount);
                 for (int64_t i = 0; i < n_; ++i) {
                     if (dPitch <= 2040 && dPitch * n_ <= 2040) {
@@ -394,17 +390,16 @@ public:
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in2Queue_.EnQue(h_outIn);
                 h_outIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> h_outTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> h_outTile = calc1Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
                 in2Queue_.FreeTensor(h_outIn);
-                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
                 if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
                     VectorBarrier();
                     for (int64_t i = 0; i < n_; ++i) {
                         for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
                             for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                                AscendC::Mul(tmp[dPitch * first2 * n_ + dPitch * i + col1],
+                                AscendC::Mul(grad_yTile[dPitch * first2 * n_ + dPitch * i + col1],
                                              h_outTile[dPitch * first2 + col1],
                                              grad_yTile[dPitch * first2 * n_ + dPitch * i + col1],
                                              MinOf(64, dPitch - col1), MinOf(255, tCount - first2),
@@ -417,33 +412,34 @@ public:
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t i = 0; i < n_; ++i) {
-                            AscendC::Mul(tmp[dPitch * n_ * t + dPitch * i], h_outTile[dPitch * t],
+                            AscendC::Mul(grad_yTile[dPitch * n_ * t + dPitch * i], h_outTile[dPitch * t],
                                          grad_yTile[dPitch * n_ * t + dPitch * i], dPitch);
                         }
                     }
                 }
-                AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 for (int64_t t = 0; t < tCount; ++t) {
                     AscendC::Duplicate<float>(acc, 0.0f, 512);
                     if (dPitch <= 2040) {
                         for (int64_t col2 = 0; col2 < dCount; col2 += 64) {
                             VectorBarrier();
-                            AscendC::Add(acc, tmp[dPitch * n_ * t + col2], acc, MinOf(64, dCount - col2), n_,
+                            AscendC::Add(acc, grad_yTile[dPitch * n_ * t + col2], acc, MinOf(64, dCount - col2), n_,
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     } else {
                         for (int64_t row = 0; row < n_; ++row) {
                             for (int64_t start1 = 0; start1 < (dCount / 64); start1 += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[dPitch * n_ * t + dPitch * row + start1 * 64],
+                                AscendC::Add(acc[row * 64], grad_yTile[dPitch * n_ * t + dPitch * row + start1 * 64],
                                              acc[row * 64], 64, MinOf(255, (dCount / 64) - start1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (dCount - (dCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[dPitch * n_ * t + dPitch * row + (dCount / 64) * 64],
+                                AscendC::Add(acc[row * 64],
+                                             grad_yTile[dPitch * n_ * t + dPitch * row + (dCount / 64) * 64],
                                              acc[row * 64], dCount - (dCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -476,13 +472,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_h_outOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_h_postOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_yTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> h_outGm_;
     AscendC::GlobalTensor<float> h_postGm_;
@@ -533,6 +528,8 @@ public:
         ceilNBy16_ = CeilDiv(n_, 16);
         ceilNBy8_ = CeilDiv(n_, 8);
         ceil2DBy32_ = CeilDiv(D_ * 2, 32);
+        ceil4GradHPostTTileNBy32_ = CeilDiv(gradHPostTTile_ * n_ * 4, 32);
+        ceilXBy32_ = CeilDiv(gradHPostTTile_ * n_ * n_ * 4, 32);
         divUpDTo16By64_ = (ceilDBy16_ * 16) / 64;
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_y), D_ * T_ * n_);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
@@ -543,9 +540,9 @@ public:
         grad_h_resGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_h_res), T_ * n_ * n_);
         grad_h_outGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_out), D_ * T_);
         grad_h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_h_post), T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
+        pipe->InitBuffer(in0Queue_, 2, ceilXBy32_ * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * gradHPostTTile_ * n_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
+        pipe->InitBuffer(in2Queue_, 2, ceil4GradHPostTTileNBy32_ * 32);
         pipe->InitBuffer(in3Queue_, 2, ceilDBy16_ * gradHPostTTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * gradHPostTTile_ * n_ * 32);
         pipe->InitBuffer(out1Queue_, 2, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
@@ -553,13 +550,13 @@ public:
         pipe->InitBuffer(out3Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 512);
+        pipe->InitBuffer(calc2Buf_, ceilXBy32_ * 256);
         pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
         pipe->InitBuffer(calc4Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * n_ * 64);
         pipe->InitBuffer(calc5Buf_, ceilNBy8_ * 2048);
         pipe->InitBuffer(calc6Buf_, ceilNBy8_ * 256);
         pipe->InitBuffer(calc7Buf_, ceilDBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
+        pipe->InitBuffer(calc8Buf_, ceil4GradHPostTTileNBy32_ * 256);
         pipe->InitBuffer(calc9Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
     }
 
@@ -570,7 +567,7 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradHPostTTile_ * n_ * 128);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilXBy32_ * 64);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, gradHPostTTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
@@ -582,7 +579,7 @@ public:
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, gradHPostTTile_ * 128);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceil4GradHPostTTileNBy32_ * 64);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
         AscendC::Duplicate<float>(calc9Zero, 0.0f, gradHPostTTile_ * 16);
         VectorBarrier();
@@ -591,30 +588,28 @@ public:
             const int64_t tStart = gradHPostTTile_ * item;
             const int64_t tCount = MinOf(gradHPostTTile_, T_ - tStart);
             // grad_x[t, j, d] = sum[i](h_res[t, j, i] * grad_y[t, i, d])
+            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> h_resIn = in0Queue_.AllocTensor<float>();
-            for (int64_t first = 0; first < n_ * tCount; first += 4095) {
-                AscendC::DataCopyPad(h_resIn[first * 16], h_resGm_[n_ * n_ * tStart + first * n_],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), n_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
-            }
+            AscendC::DataCopyPad(h_resIn, h_resGm_[n_ * n_ * tStart],
+                                 AscendC::DataCopyExtParams(1, n_ * n_ * tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(h_resIn);
             h_resIn = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<Element> grad_yIn = in1Queue_.AllocTensor<Element>();
-            for (int64_t first1 = 0; first1 < n_ * tCount; first1 += 4095) {
-                AscendC::DataCopyPad(grad_yIn[ceilDBy16_ * first1 * 16], grad_yGm_[D_ * n_ * tStart + D_ * first1],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first1), D_ * 2, 0, 0, 0),
+            for (int64_t first = 0; first < n_ * tCount; first += 4095) {
+                AscendC::DataCopyPad(grad_yIn[ceilDBy16_ * first * 16], grad_yGm_[D_ * n_ * tStart + D_ * first],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), D_ * 2, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             }
             in1Queue_.EnQue(grad_yIn);
             grad_yIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_yTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
             AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
             in1Queue_.FreeTensor(grad_yIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
             AscendC::Duplicate<float>(sum_1Tile, 0.0f, ceilDBy16_ * n_ * tCount * 16);
             AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-            for (int64_t block = 0; block < n_ * tCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_resIn[block * 8], MinOf(255, n_ * tCount * 2 - block),
+            for (int64_t block = 0; block < CeilDiv(n_ * n_ * tCount, 8); block += 255) {
+                AscendC::Brcb(spread[block * 64], h_resIn[block * 8], MinOf(255, CeilDiv(n_ * n_ * tCount, 8) - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             for (int64_t i = 0; i < n_; ++i) {
@@ -622,13 +617,13 @@ public:
                 for (int64_t j = 0; j < n_; ++j) {
                     if (ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
                         for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
-                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
                                 AscendC::MulAddDst(
-                                    sum_1Tile[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * j * 16 + col],
-                                    spread[first2 * n_ * 128 + i * 8 + j * 128],
-                                    grad_yTile[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * i * 16 + col],
-                                    MinOf(64, ceilDBy16_ * 16 - col), MinOf(255, tCount - first2),
-                                    AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * n_ * 2, n_ * 16,
+                                    sum_1Tile[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * j * 16 + col],
+                                    spread[first1 * n_ * n_ * 8 + j * n_ * 8 + i * 8],
+                                    grad_yTile[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
+                                    MinOf(64, ceilDBy16_ * 16 - col), MinOf(255, tCount - first1),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * n_ * 2, n_ * n_,
                                                                 ceilDBy16_ * n_ * 2));
                             }
                         }
@@ -637,14 +632,14 @@ public:
                             for (int64_t start = 0; start < divUpDTo16By64_; start += 255) {
                                 AscendC::MulAddDst(
                                     sum_1Tile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * j * 16 + start * 64],
-                                    spread[n_ * t * 128 + i * 8 + j * 128],
+                                    spread[n_ * n_ * t * 8 + j * n_ * 8 + i * 8],
                                     grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start * 64], 64,
                                     MinOf(255, divUpDTo16By64_ - start), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
                                 AscendC::MulAddDst(
                                     sum_1Tile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * j * 16 + divUpDTo16By64_ * 64],
-                                    spread[n_ * t * 128 + i * 8 + j * 128],
+                                    spread[n_ * n_ * t * 8 + j * n_ * 8 + i * 8],
                                     grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
                                     ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
@@ -659,26 +654,26 @@ public:
             AscendC::Cast(grad_xOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, ceilDBy16_ * n_ * tCount * 16);
             out0Queue_.EnQue(grad_xOut);
             grad_xOut = out0Queue_.DeQue<Element>();
-            for (int64_t first3 = 0; first3 < n_ * tCount; first3 += 4095) {
-                AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * first3], grad_xOut[ceilDBy16_ * first3 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first3), D_ * 2,
+            for (int64_t first2 = 0; first2 < n_ * tCount; first2 += 4095) {
+                AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * first2], grad_xOut[ceilDBy16_ * first2 * 16],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first2), D_ * 2,
                                                                 ceilDBy16_ - ceil2DBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(grad_xOut);
             // grad_h_res[t, j, i] = sum[d](x[t, j, d] * grad_y[t, i, d])
+            AscendC::LocalTensor<float> sum_2Tile = calc3Buf_.Get<float>();
             AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-            for (int64_t first4 = 0; first4 < n_ * tCount; first4 += 4095) {
-                AscendC::DataCopyPad(xIn[ceilDBy16_ * first4 * 16], xGm_[D_ * n_ * tStart + D_ * first4],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first4), D_ * 2, 0, 0, 0),
+            for (int64_t first3 = 0; first3 < n_ * tCount; first3 += 4095) {
+                AscendC::DataCopyPad(xIn[ceilDBy16_ * first3 * 16], xGm_[D_ * n_ * tStart + D_ * first3],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first3), D_ * 2, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             }
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
             in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_2Tile = calc3Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * n_ * 16 <= 2040 &&
                 ceilDBy16_ * n_ * 16 <= 2040) {
@@ -686,12 +681,12 @@ public:
                 for (int64_t j = 0; j < n_; ++j) {
                     for (int64_t i = 0; i < n_; ++i) {
                         for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
-                            for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
-                                AscendC::Mul(tmp[ceilDBy16_ * first5 * n_ * n_ * 16 + ceilDBy16_ * j * n_ * 16 +
+                            for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
+                                AscendC::Mul(tmp[ceilDBy16_ * first4 * n_ * n_ * 16 + ceilDBy16_ * j * n_ * 16 +
                                                  ceilDBy16_ * i * 16 + col1],
-                                             xTile[ceilDBy16_ * first5 * n_ * 16 + ceilDBy16_ * j * 16 + col1],
-                                             grad_yTile[ceilDBy16_ * first5 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
-                                             MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first5),
+                                             xTile[ceilDBy16_ * first4 * n_ * 16 + ceilDBy16_ * j * 16 + col1],
+                                             grad_yTile[ceilDBy16_ * first4 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
+                                             MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first4),
                                              AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * n_ * n_ * 2,
                                                                          ceilDBy16_ * n_ * 2, ceilDBy16_ * n_ * 2));
                             }
@@ -754,48 +749,49 @@ public:
             AscendC::Muls(grad_h_resOut, sum_2Tile, 1.0f, n_ * tCount * 16);
             out1Queue_.EnQue(grad_h_resOut);
             grad_h_resOut = out1Queue_.DeQue<float>();
-            for (int64_t first7 = 0; first7 < n_ * tCount; first7 += 4095) {
-                AscendC::DataCopyPad(grad_h_resGm_[n_ * n_ * tStart + first7 * n_], grad_h_resOut[first7 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first7), n_ * 4, 1, 0, 0));
+            for (int64_t first6 = 0; first6 < n_ * tCount; first6 += 4095) {
+                AscendC::DataCopyPad(grad_h_resGm_[n_ * n_ * tStart + first6 * n_], grad_h_resOut[first6 * 16],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first6), n_ * 4, 1, 0, 0));
             }
             out1Queue_.FreeTensor(grad_h_resOut);
             // grad_h_out[t, d] = sum[i](h_post[t, i] * grad_y[t, i, d])
+            AscendC::LocalTensor<float> sum_3Tile = calc7Buf_.Get<float>();
             AscendC::LocalTensor<float> h_postIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+            AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart],
+                                 AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in2Queue_.EnQue(h_postIn);
             h_postIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_3Tile = calc7Buf_.Get<float>();
             AscendC::Duplicate<float>(sum_3Tile, 0.0f, ceilDBy16_ * tCount * 16);
             AscendC::LocalTensor<float> spread1 = calc8Buf_.Get<float>();
-            for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], h_postIn[block1 * 8], MinOf(255, tCount * 2 - block1),
+            for (int64_t block1 = 0; block1 < CeilDiv(n_ * tCount, 8); block1 += 255) {
+                AscendC::Brcb(spread1[block1 * 64], h_postIn[block1 * 8], MinOf(255, CeilDiv(n_ * tCount, 8) - block1),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             for (int64_t i = 0; i < n_; ++i) {
                 if (ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
                     VectorBarrier();
                     for (int64_t col3 = 0; col3 < ceilDBy16_ * 16; col3 += 64) {
-                        for (int64_t first8 = 0; first8 < tCount; first8 += 255) {
+                        for (int64_t first7 = 0; first7 < tCount; first7 += 255) {
                             AscendC::MulAddDst(
-                                sum_3Tile[ceilDBy16_ * first8 * 16 + col3], spread1[first8 * 128 + i * 8],
-                                grad_yTile[ceilDBy16_ * first8 * n_ * 16 + ceilDBy16_ * i * 16 + col3],
-                                MinOf(64, ceilDBy16_ * 16 - col3), MinOf(255, tCount - first8),
-                                AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 16, ceilDBy16_ * n_ * 2));
+                                sum_3Tile[ceilDBy16_ * first7 * 16 + col3], spread1[first7 * n_ * 8 + i * 8],
+                                grad_yTile[ceilDBy16_ * first7 * n_ * 16 + ceilDBy16_ * i * 16 + col3],
+                                MinOf(64, ceilDBy16_ * 16 - col3), MinOf(255, tCount - first7),
+                                AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, n_, ceilDBy16_ * n_ * 2));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start2 = 0; start2 < divUpDTo16By64_; start2 += 255) {
-                            AscendC::MulAddDst(sum_3Tile[ceilDBy16_ * t * 16 + start2 * 64], spread1[i * 8 + t * 128],
-                                               grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start2 * 64],
-                                               64, MinOf(255, divUpDTo16By64_ - start2),
-                                               AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(
+                                sum_3Tile[ceilDBy16_ * t * 16 + start2 * 64], spread1[n_ * t * 8 + i * 8],
+                                grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start2 * 64], 64,
+                                MinOf(255, divUpDTo16By64_ - start2), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
                             AscendC::MulAddDst(
-                                sum_3Tile[ceilDBy16_ * t * 16 + divUpDTo16By64_ * 64], spread1[i * 8 + t * 128],
+                                sum_3Tile[ceilDBy16_ * t * 16 + divUpDTo16By64_ * 64], spread1[n_ * t * 8 + i * 8],
                                 grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
                                 ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
                                 AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
@@ -813,6 +809,7 @@ public:
                                  AscendC::DataCopyExtParams(tCount, D_ * 2, ceilDBy16_ - ceil2DBy32_, 0, 0));
             out2Queue_.FreeTensor(grad_h_outOut);
             // grad_h_post[t, i] = sum[d](h_out[t, d] * grad_y[t, i, d])
+            AscendC::LocalTensor<float> sum_4Tile = calc9Buf_.Get<float>();
             AscendC::LocalTensor<Element> h_outIn = in3Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(h_outIn, h_outGm_[D_ * tStart], AscendC::DataCopyExtParams(tCount, D_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
@@ -822,17 +819,15 @@ public:
             VectorBarrier();
             AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * tCount * 16);
             in3Queue_.FreeTensor(h_outIn);
-            AscendC::LocalTensor<float> sum_4Tile = calc9Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
             if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
                     for (int64_t col4 = 0; col4 < ceilDBy16_ * 16; col4 += 64) {
-                        for (int64_t first9 = 0; first9 < tCount; first9 += 255) {
-                            AscendC::Mul(tmp1[ceilDBy16_ * first9 * n_ * 16 + ceilDBy16_ * i * 16 + col4],
-                                         h_outTile[ceilDBy16_ * first9 * 16 + col4],
-                                         grad_yTile[ceilDBy16_ * first9 * n_ * 16 + ceilDBy16_ * i * 16 + col4],
-                                         MinOf(64, ceilDBy16_ * 16 - col4), MinOf(255, tCount - first9),
+                        for (int64_t first8 = 0; first8 < tCount; first8 += 255) {
+                            AscendC::Mul(grad_yTile[ceilDBy16_ * first8 * n_ * 16 + ceilDBy16_ * i * 16 + col4],
+                                         h_outTile[ceilDBy16_ * first8 * 16 + col4],
+                                         grad_yTile[ceilDBy16_ * first8 * n_ * 16 + ceilDBy16_ * i * 16 + col4],
+                                         MinOf(64, ceilDBy16_ * 16 - col4), MinOf(255, tCount - first8),
                                          AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * n_ * 2, ceilDBy16_ * 2,
                                                                      ceilDBy16_ * n_ * 2));
                         }
@@ -842,7 +837,7 @@ public:
                 VectorBarrier();
                 for (int64_t t = 0; t < tCount; ++t) {
                     for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Mul(tmp1[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16],
+                        AscendC::Mul(grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16],
                                      h_outTile[ceilDBy16_ * t * 16],
                                      grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
                     }
@@ -855,7 +850,7 @@ public:
                 if (ceilDBy16_ * 16 <= 2040) {
                     for (int64_t col5 = 0; col5 < D_; col5 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc1, tmp1[ceilDBy16_ * n_ * t * 16 + col5], acc1, MinOf(64, D_ - col5), n_,
+                        AscendC::Add(acc1, grad_yTile[ceilDBy16_ * n_ * t * 16 + col5], acc1, MinOf(64, D_ - col5), n_,
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                     }
                 } else {
@@ -863,14 +858,14 @@ public:
                         for (int64_t start3 = 0; start3 < divDBy64_; start3 += 255) {
                             VectorBarrier();
                             AscendC::Add(acc1[row1 * 64],
-                                         tmp1[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row1 * 16 + start3 * 64],
+                                         grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row1 * 16 + start3 * 64],
                                          acc1[row1 * 64], 64, MinOf(255, divDBy64_ - start3),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (D_ - divDBy64_ * 64 > 0) {
                             VectorBarrier();
                             AscendC::Add(acc1[row1 * 64],
-                                         tmp1[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row1 * 16 + divDBy64_ * 64],
+                                         grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row1 * 16 + divDBy64_ * 64],
                                          acc1[row1 * 64], D_ - divDBy64_ * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
@@ -901,8 +896,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_h_resOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // grad_h_outOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out3Queue_;  // grad_h_postOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_2Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
@@ -932,6 +927,8 @@ private:
     int64_t ceilNBy16_;
     int64_t ceilNBy8_;
     int64_t ceil2DBy32_;
+    int64_t ceil4GradHPostTTileNBy32_;
+    int64_t ceilXBy32_;
     int64_t divUpDTo16By64_;
 };
 
@@ -1060,6 +1057,7 @@ public:
                 const int64_t dCount = MinOf(gradHPostDTile_, D_ - dStart);
                 const int64_t dPitch = RoundUp(dCount, 16);
                 // grad_x[t, j, d] = sum[i](h_res[t, j, i] * grad_y[t, i, d])
+                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
                 AscendC::LocalTensor<Element> grad_yIn = in2Queue_.AllocTensor<Element>();
                 for (int64_t first1 = 0; first1 < n_ * tCount; first1 += 4095) {
                     AscendC::DataCopyPad(grad_yIn[dPitch * first1], grad_yGm_[D_ * n_ * tStart + D_ * first1 + dStart],
@@ -1069,10 +1067,9 @@ public:
                 }
                 in2Queue_.EnQue(grad_yIn);
                 grad_yIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> grad_yTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> grad_yTile = calc3Buf_.Get<float>();
                 AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
                 in2Queue_.FreeTensor(grad_yIn);
-                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * n_ * tCount);
                 for (int64_t i = 0; i < n_; ++i) {
                     VectorBarrier();
@@ -1130,7 +1127,7 @@ public:
                 }
                 in2Queue_.EnQue(xIn);
                 xIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
                 in2Queue_.FreeTensor(xIn);
@@ -1258,13 +1255,12 @@ public:
                 VectorBarrier();
                 AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
                 in3Queue_.FreeTensor(h_outIn);
-                AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
                 if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
                     VectorBarrier();
                     for (int64_t i = 0; i < n_; ++i) {
                         for (int64_t col4 = 0; col4 < dPitch; col4 += 64) {
                             for (int64_t first8 = 0; first8 < tCount; first8 += 255) {
-                                AscendC::Mul(tmp1[dPitch * first8 * n_ + dPitch * i + col4],
+                                AscendC::Mul(grad_yTile[dPitch * first8 * n_ + dPitch * i + col4],
                                              h_outTile[dPitch * first8 + col4],
                                              grad_yTile[dPitch * first8 * n_ + dPitch * i + col4],
                                              MinOf(64, dPitch - col4), MinOf(255, tCount - first8),
@@ -1277,7 +1273,7 @@ public:
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t i = 0; i < n_; ++i) {
-                            AscendC::Mul(tmp1[dPitch * n_ * t + dPitch * i], h_outTile[dPitch * t],
+                            AscendC::Mul(grad_yTile[dPitch * n_ * t + dPitch * i], h_outTile[dPitch * t],
                                          grad_yTile[dPitch * n_ * t + dPitch * i], dPitch);
                         }
                     }
@@ -1290,21 +1286,21 @@ public:
                     if (dPitch <= 2040) {
                         for (int64_t col5 = 0; col5 < dCount; col5 += 64) {
                             VectorBarrier();
-                            AscendC::Add(acc1, tmp1[dPitch * n_ * t + col5], acc1, MinOf(64, dCount - col5), n_,
+                            AscendC::Add(acc1, grad_yTile[dPitch * n_ * t + col5], acc1, MinOf(64, dCount - col5), n_,
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     } else {
                         for (int64_t row1 = 0; row1 < n_; ++row1) {
                             for (int64_t start3 = 0; start3 < (dCount / 64); start3 += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc1[row1 * 64], tmp1[dPitch * n_ * t + dPitch * row1 + start3 * 64],
+                                AscendC::Add(acc1[row1 * 64], grad_yTile[dPitch * n_ * t + dPitch * row1 + start3 * 64],
                                              acc1[row1 * 64], 64, MinOf(255, (dCount / 64) - start3),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (dCount - (dCount / 64) * 64 > 0) {
                                 VectorBarrier();
                                 AscendC::Add(acc1[row1 * 64],
-                                             tmp1[dPitch * n_ * t + dPitch * row1 + (dCount / 64) * 64],
+                                             grad_yTile[dPitch * n_ * t + dPitch * row1 + (dCount / 64) * 64],
                                              acc1[row1 * 64], dCount - (dCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -1353,8 +1349,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out3Queue_;  // grad_h_postOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // grad_yTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum

@@ -4,8 +4,8 @@
 #ifndef MHC_POST_BACKWARD_RUN_H
 #define MHC_POST_BACKWARD_RUN_H
 
-#include "mhc_post_backward_grad_x.h"
 #include "mhc_post_backward_grad_h_res.h"
+#include "mhc_post_backward_grad_x.h"
 #include "mhc_post_backward_grad_h_post.h"
 #include "mhc_post_backward_tiling_data.h"
 

@@ -16,9 +16,6 @@ struct MhcPostBackwardTilingData {
     int64_t gradXTTile;
     int64_t gradHPostTTile;
     int64_t gradHPostDTile;
-    int64_t gradXDTiles;
-    int64_t gradXWork;
-    int64_t gradXPer;
     int64_t gradHResBaseN;
     int64_t gradHResPanels;
     int64_t gradHResBaseM;
@@ -29,6 +26,9 @@ struct MhcPostBackwardTilingData {
     int64_t gradHResRowTiles;
     int64_t gradHResWork;
     int64_t gradHResPer;
+    int64_t gradXDTiles;
+    int64_t gradXWork;
+    int64_t gradXPer;
     int64_t gradHPostWork;
     int64_t gradHPostPer;
     TCubeTiling mm0;

@@ -24,10 +24,14 @@ struct Sizes {
     Checked D;
     Checked A;
     Checked R;
+    Checked mixTermsDTile;
+    Checked mixTermsKTile;
     Checked rTTile;
+    Checked mixKTile;
+    Checked mixTTile;
     Checked hPostITile;
     Checked hPostTTile;
-    Checked hResJTile;
+    Checked hResIJTile;
     Checked hResTTile;
     Checked hInDTile;
     Checked hInTTile;
@@ -37,31 +41,40 @@ struct Sizes {
     Checked hPreITile;
     Checked hPreTTile;
     Checked rDTile;
-    Checked mixKTile;
     Checked mixDTile;
     Checked mixSumTermsDTile;
     Checked mixSumTermsKTile;
-    Checked mixTTile;
+    Checked mixFactorDTile;
+    Checked mixFactorTTile;
+    Checked mixFactor1DTile;
+    Checked mixFactor1KTile;
     Checked mixWsStart;
-    Checked mix_factorWsStart;
+    Checked mix_productWsStart;
+    Checked mix_termsWsStart;
     Checked pre_gateWsStart;
     Checked rWsStart;
+    Checked mixTermsDTiles;
+    Checked mixTermsKTiles;
+    Checked mixTermsWork;
+    Checked mixTermsPer;
+    Checked mixProductBaseN;
+    Checked mixProductPanels;
+    Checked mixProductBaseM;
+    Checked mixProductM;
+    Checked mixProductN;
+    Checked mixProductKa;
+    Checked mixProductKb;
+    Checked mixProductRowTiles;
+    Checked mixProductWork;
+    Checked mixProductPer;
     Checked rWork;
     Checked rPer;
-    Checked mixBaseN;
-    Checked mixPanels;
-    Checked mixBaseM;
-    Checked mixM;
-    Checked mixN;
-    Checked mixKa;
-    Checked mixKb;
-    Checked mixRowTiles;
+    Checked mixKTiles;
     Checked mixWork;
     Checked mixPer;
     Checked hPostTTiles;
     Checked hPostWork;
     Checked hPostPer;
-    Checked hResJTiles;
     Checked hResTTiles;
     Checked hResWork;
     Checked hResPer;
@@ -76,7 +89,6 @@ struct Sizes {
     Checked hPreITiles;
     Checked hPreWork;
     Checked hPrePer;
-    Checked mixKTiles;
     Checked mix_sum_productWsStart;
     Checked mix_sum_termsWsStart;
     Checked mixSumTermsDTiles;
@@ -93,6 +105,24 @@ struct Sizes {
     Checked mixSumProductRowTiles;
     Checked mixSumProductWork;
     Checked mixSumProductPer;
+    Checked mix_factorWsStart;
+    Checked mix_factor1WsStart;
+    Checked mixFactorDTiles;
+    Checked mixFactorTTiles;
+    Checked mixFactorWork;
+    Checked mixFactorPer;
+    Checked mixFactor1DTiles;
+    Checked mixFactor1KTiles;
+    Checked mixFactor1Work;
+    Checked mixFactor1Per;
+    Checked mixBaseN;
+    Checked mixPanels;
+    Checked mixBaseM;
+    Checked mixM;
+    Checked mixN;
+    Checked mixKa;
+    Checked mixKb;
+    Checked mixRowTiles;
     Checked mix_sumWsStart;
     Checked mix_sum_factorWsStart;
     Checked mixSumBaseN;
@@ -106,15 +136,16 @@ struct Sizes {
     Checked mixSumWork;
     Checked mixSumPer;
     Checked mixWsEnd;
-    Checked mix_factorWsEnd;
+    Checked mix_productWsEnd;
+    Checked mix_termsWsEnd;
     Checked pre_gateWsEnd;
     Checked rWsEnd;
-    Checked rTTiles;
-    Checked mixBaseK;
-    Checked mixStepK;
-    Checked mixL1;
-    Checked mixSingleK;
-    Checked mixCores;
+    Checked mixProductBeside;
+    Checked mixProductBaseK;
+    Checked mixProductStepK;
+    Checked mixProductL1;
+    Checked mixProductSingleK;
+    Checked mixProductCores;
     Checked mm0Cores;
     Checked mm0M;
     Checked mm0N;
@@ -126,19 +157,30 @@ struct Sizes {
     Checked mm0BaseK;
     Checked mm0StepK;
     Checked mm0L1;
+    Checked rTTiles;
+    Checked mixTTiles;
     Checked hPostITiles;
+    Checked hResIJTiles;
     Checked hInTTiles;
     Checked invRmsTTiles;
     Checked hMixTTiles;
     Checked hPreTTiles;
     Checked mix_sum_productWsEnd;
     Checked mix_sum_termsWsEnd;
+    Checked mixSumProductBeside;
     Checked mixSumProductBaseK;
     Checked mixSumProductStepK;
     Checked mixSumProductL1;
     Checked mixSumProductSingleK;
     Checked mixSumProductCores;
-    Checked mixTTiles;
+    Checked mix_factorWsEnd;
+    Checked mix_factor1WsEnd;
+    Checked mixBeside;
+    Checked mixBaseK;
+    Checked mixStepK;
+    Checked mixL1;
+    Checked mixSingleK;
+    Checked mixCores;
     Checked mix_sumWsEnd;
     Checked mix_sum_factorWsEnd;
     Checked mixSumBaseK;
@@ -217,34 +259,62 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
     return !(required && low < top);
 }
 
-/// UB bytes: mix_factor, sum_1, r
+/// UB bytes: mix_terms
+inline Checked MixTermsLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + RoundUp(s.mixTermsDTile * 4, 32);                         // in0: gammaIn
+    bytes = bytes + CeilDiv(s.mixTermsDTile * s.mixTermsKTile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixTermsDTile * s.mixTermsKTile * 2, 32) * 64;  // out0: mix_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixTermsDTile * s.mixTermsKTile * 4, 32);       // calc0: tmp
+    bytes = bytes + RoundUp(s.mixTermsDTile * s.mixTermsKTile * 2, 32);       // calc1: rounded
+    bytes = bytes + RoundUp(s.mixTermsDTile * s.mixTermsKTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.mixTermsDTile * s.mixTermsKTile * 4, 32);       // calc3: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_product (cube)
+inline Checked MixProductLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
 inline Checked RLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;              // in0: gammaIn
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in1: xIn, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc0: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
     return bytes;
 }
 
-/// UB bytes: mix (cube)
+/// UB bytes: mix
 inline Checked MixLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc3: mask
     return bytes;
 }
 
@@ -274,14 +344,14 @@ inline Checked HResLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                               // in0: alphaIn
-    bytes = bytes + RoundUp(s.hResJTile * 4, 32);                     // in1: biasIn
-    bytes = bytes + CeilDiv(s.hResJTile * s.hResTTile * 4, 32) * 64;  // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hResTTile, 8) * 64;                     // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hResJTile * s.hResTTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResJTile * s.hResTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hResTTile, 8) * 256;                    // calc1: spread
-    bytes = bytes + 256;                                              // calc2: spread
+    bytes = bytes + 32;                                                // in0: alphaIn
+    bytes = bytes + RoundUp(s.hResIJTile * 4, 32);                     // in1: biasIn
+    bytes = bytes + CeilDiv(s.hResIJTile * s.hResTTile * 4, 32) * 64;  // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hResTTile, 8) * 64;                      // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hResIJTile * s.hResTTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResIJTile * s.hResTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hResTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                               // calc2: spread
     return bytes;
 }
 
@@ -291,12 +361,12 @@ inline Checked HInLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile * s.n * 4, 32) * 64;               // in0: pre_gateWsIn, 2 copies
     bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
     bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc0: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc1: sum_2Tile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc2: spread
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc0: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + CeilDiv(s.hInTTile * s.n * 4, 32) * 256;              // calc2: spread
     return bytes;
 }
 
@@ -333,16 +403,14 @@ inline Checked HPreLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: mix_factor, sum_1, r
+/// UB bytes: sum_1, r
 inline Checked RLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * 4, 32) * 64;             // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
     bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
     bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
     bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
@@ -352,26 +420,6 @@ inline Checked RLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
     bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
     bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, r
-inline Checked RLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
     return bytes;
 }
 
@@ -395,26 +443,6 @@ inline Checked MixLedger2(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: sum_1, r
-inline Checked RLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
 /// UB bytes: mix
 inline Checked MixLedger3(const Sizes &s, const Checked &coreNum)
 {
@@ -427,11 +455,10 @@ inline Checked MixLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
     bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
     bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc4: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc5: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc6: part
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc3: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc4: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc5: part
     return bytes;
 }
 
@@ -458,13 +485,11 @@ inline Checked MixLedger4(const Sizes &s, const Checked &coreNum)
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
     bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sumTile
     bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
     bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc4: mask
     return bytes;
 }
 
@@ -498,16 +523,39 @@ inline Checked MixLedger6(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
     bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
     bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc4: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc5: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc6: part
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc3: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc4: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc5: part
+    return bytes;
+}
+
+/// UB bytes: mix_factor
+inline Checked MixFactorLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixFactorDTile * s.mixFactorTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixFactorDTile * s.mixFactorTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixFactorDTile * s.mixFactorTTile * 4, 32);       // calc0: xTile
+    return bytes;
+}
+
+/// UB bytes: mix_factor1
+inline Checked MixFactor1Ledger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + RoundUp(s.mixFactor1DTile * 4, 32);                           // in0: gammaIn
+    bytes = bytes + CeilDiv(s.mixFactor1DTile * s.mixFactor1KTile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixFactor1DTile * s.mixFactor1KTile * 4, 32) * 64;  // out0: mix_factor1WsOut, 2 copies
     return bytes;
 }
 
 /// UB bytes: mix_sum_factor, sum_1, r
-inline Checked RLedger5(const Sizes &s, const Checked &coreNum)
+inline Checked RLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -523,7 +571,6 @@ inline Checked RLedger5(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
     bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
     bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
     return bytes;
 }
 
@@ -539,7 +586,7 @@ inline Checked MixLedger7(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: mix_sum_factor, sum_1, r
-inline Checked RLedger6(const Sizes &s, const Checked &coreNum)
+inline Checked RLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -559,21 +606,52 @@ inline Checked RLedger6(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// The tiles of a stage: mix_factor, sum_1, r
+/// The tiles of a stage: mix_terms
+inline bool FitMixTerms(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixTermsDTile = Checked(16);
+    s.mixTermsKTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::mixTermsDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    &MixTermsLedger, coreNum, ub) &&
+           Maximise(
+               s, &Sizes::mixTermsKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+               CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixTermsDTile) + s.n * s.n * CeilDiv(s.D, s.mixTermsDTile) * 2,
+                       coreNum),
+               false, &MixTermsLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: mix_product (cube)
+inline bool FitMixProduct(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return MixProductLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_1, r
 inline bool FitR(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.rTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
+    const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: mix (cube)
+/// The tiles of a stage: mix
 inline bool FitMix(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, false);
-    return MixLedger(s, coreNum) <= ub;
+    s.mixKTile = Checked(64);
+    s.mixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    &MixLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &MixLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: pre_gate, h_post
@@ -582,7 +660,7 @@ inline bool FitHPost(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.hPostITile = Checked(8);
     s.hPostTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
+    const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::hPostITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), 128), false,
                     &HPostLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
@@ -593,12 +671,12 @@ inline bool FitHPost(Sizes &s, const Chip &chip)
 inline bool FitHRes(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.hResJTile = Checked(8);
+    s.hResIJTile = Checked(8);
     s.hResTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hResJTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), 128), false,
-                    &HResLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::hResTTile, MinOf(s.T, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::hResIJTile, s.R * s.n, 8, MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), 128),
+                    false, &HResLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hResTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.R * s.n, s.hResIJTile), coreNum),
                     false, &HResLedger, coreNum, ub);
 }
 
@@ -608,8 +686,8 @@ inline bool FitHIn(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.hInDTile = Checked(16);
     s.hInTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hInDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false, &HInLedger,
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::hInDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false, &HInLedger,
                     coreNum, ub) &&
            Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
                     &HInLedger, coreNum, ub);
@@ -620,7 +698,7 @@ inline bool FitInvRms(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.invRmsTTile = Checked(8);
-    const int64_t ub = UsableUb(chip, false);
+    const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::invRmsTTile, s.T, 8, MinOf(MaxOf(CeilDiv(s.T, coreNum), 64), s.T), false, &InvRmsLedger,
                     coreNum, ub);
 }
@@ -631,7 +709,7 @@ inline bool FitHMix(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.hMixKTile = Checked(8);
     s.hMixTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
+    const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
                     MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
                     &HMixLedger, coreNum, ub) &&
@@ -645,20 +723,20 @@ inline bool FitHPre(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.hPreITile = Checked(8);
     s.hPreTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
+    const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::hPreITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
                     &HPreLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
                     &HPreLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: mix_factor, sum_1, r
+/// The tiles of a stage: sum_1, r
 inline bool FitR2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.rDTile = Checked(16);
     s.rTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
+    const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger2, coreNum, ub);
 }
@@ -669,7 +747,7 @@ inline bool FitR3(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.rTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger3, coreNum, ub);
+    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: mix
@@ -682,6 +760,82 @@ inline bool FitMix2(Sizes &s, const Chip &chip)
                     CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger2, coreNum, ub);
 }
 
+/// The tiles of a stage: pre_gate, h_post
+inline bool FitHPost2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hPostITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), 128), false,
+                    &HPostLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
+                    false, &HPostLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: h_res
+inline bool FitHRes2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hResIJTile = Checked(8);
+    s.hResTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hResIJTile, s.R * s.n, 8, MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), 128),
+                    false, &HResLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hResTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.R * s.n, s.hResIJTile), coreNum),
+                    false, &HResLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2, h_in
+inline bool FitHIn2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hInDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false, &HInLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                    &HInLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: inv_rms
+inline bool FitInvRms2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.invRmsTTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::invRmsTTile, s.T, 8, MinOf(MaxOf(CeilDiv(s.T, coreNum), 64), s.T), false, &InvRmsLedger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: h_mix
+inline bool FitHMix2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    &HMixLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &HMixLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: h_pre
+inline bool FitHPre2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hPreITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+                    &HPreLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                    &HPreLedger, coreNum, ub);
+}
+
 /// The tiles of a stage: sum_1, r
 inline bool FitR4(Sizes &s, const Chip &chip)
 {
@@ -689,8 +843,8 @@ inline bool FitR4(Sizes &s, const Chip &chip)
     s.rDTile = Checked(16);
     s.rTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger4, coreNum, ub);
+    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: mix
@@ -722,23 +876,6 @@ inline bool FitMixSumTerms(Sizes &s, const Chip &chip)
                     false, &MixSumTermsLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_1, r
-inline bool FitR5(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.rTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger3, coreNum, ub);
-}
-
-/// The tiles of a stage: mix_sum_product (cube)
-inline bool FitMixSumProduct(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, true);
-    return MixLedger(s, coreNum) <= ub;
-}
-
 /// The tiles of a stage: mix_sum, mix
 inline bool FitMix4(Sizes &s, const Chip &chip)
 {
@@ -751,93 +888,6 @@ inline bool FitMix4(Sizes &s, const Chip &chip)
                     &MixLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                     CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &MixLedger4, coreNum, ub);
-}
-
-/// The tiles of a stage: pre_gate, h_post
-inline bool FitHPost2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hPostITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), 128), false,
-                    &HPostLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
-                    false, &HPostLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: h_res
-inline bool FitHRes2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hResJTile = Checked(8);
-    s.hResTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hResJTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), 128), false,
-                    &HResLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::hResTTile, MinOf(s.T, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                    false, &HResLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_2, h_in
-inline bool FitHIn2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hInDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false, &HInLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                    &HInLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: inv_rms
-inline bool FitInvRms2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.invRmsTTile = Checked(8);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::invRmsTTile, s.T, 8, MinOf(MaxOf(CeilDiv(s.T, coreNum), 64), s.T), false, &InvRmsLedger,
-                    coreNum, ub);
-}
-
-/// The tiles of a stage: h_mix
-inline bool FitHMix2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
-                    &HMixLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &HMixLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: h_pre
-inline bool FitHPre2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hPreITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
-                    &HPreLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                    &HPreLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_1, r
-inline bool FitR6(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: mix
@@ -862,17 +912,55 @@ inline bool FitMix6(Sizes &s, const Chip &chip)
                     CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger6, coreNum, ub);
 }
 
+/// The tiles of a stage: mix_factor
+inline bool FitMixFactor(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixFactorDTile = Checked(16);
+    s.mixFactorTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::mixFactorDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), s.D), false,
+                    &MixFactorLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::mixFactorTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.mixFactorDTile), coreNum), false, &MixFactorLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: mix_factor1
+inline bool FitMixFactor1(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixFactor1DTile = Checked(8);
+    s.mixFactor1KTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::mixFactor1DTile, s.D, 8,
+                    MinOf(MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    &MixFactor1Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::mixFactor1KTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                    CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixFactor1DTile) +
+                                s.n * s.n * CeilDiv(s.D, s.mixFactor1DTile) * 2,
+                            coreNum),
+                    false, &MixFactor1Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: mix (cube)
+inline bool FitMix7(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return MixProductLedger(s, coreNum) <= ub;
+}
+
 /// The tiles of a stage: mix_sum_factor, sum_1, r
-inline bool FitR7(Sizes &s, const Chip &chip)
+inline bool FitR5(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.rTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger5, coreNum, ub);
+    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: mix
-inline bool FitMix7(Sizes &s, const Chip &chip)
+inline bool FitMix8(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.mixKTile = Checked(8);
@@ -886,14 +974,14 @@ inline bool FitMix7(Sizes &s, const Chip &chip)
 }
 
 /// The tiles of a stage: mix_sum_factor, sum_1, r
-inline bool FitR8(Sizes &s, const Chip &chip)
+inline bool FitR6(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.rDTile = Checked(16);
     s.rTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger6, coreNum, ub) &&
-           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger6, coreNum, ub);
+    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger4, coreNum, ub);
 }
 
 /// Fields mixWsStart to mixWsEnd; false when one is out of range.
@@ -905,14 +993,17 @@ inline bool FindMixWsStart(Sizes &s, const Chip &chip)
     return s.mixWsStart.valid && s.mixWsEnd.valid;
 }
 
-/// Fields mix_factorWsStart to pre_gateWsStart; false when one is out of range.
-inline bool FindMixFactorWsStart(Sizes &s, const Chip &chip)
+/// Fields mix_productWsStart to pre_gateWsStart; false when one is out of range.
+inline bool FindMixProductWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.mix_factorWsStart = s.mixWsEnd;
-    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_factorWsEnd;
-    return s.mix_factorWsStart.valid && s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid;
+    s.mix_productWsStart = s.mixWsEnd;
+    s.mix_productWsEnd = s.mix_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
+    s.mix_termsWsStart = s.mix_productWsEnd;
+    s.mix_termsWsEnd = s.mix_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
+    s.pre_gateWsStart = s.mix_termsWsEnd;
+    return s.mix_productWsStart.valid && s.mix_productWsEnd.valid && s.mix_termsWsStart.valid &&
+           s.mix_termsWsEnd.valid && s.pre_gateWsStart.valid;
 }
 
 /// Fields pre_gateWsEnd to rWsEnd; false when one is out of range.
@@ -925,6 +1016,106 @@ inline bool FindPreGateWsEnd(Sizes &s, const Chip &chip)
     return s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid;
 }
 
+/// Fields mixTermsDTiles to mm0L1; false when one is out of range.
+inline bool FindMixTermsDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.mixTermsDTiles = CeilDiv(s.D, s.mixTermsDTile);
+    s.mixTermsKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixTermsKTile);
+    s.mixTermsWork = s.mixTermsDTiles * s.mixTermsKTiles * s.n;
+    s.mixTermsPer = MaxOf(CeilDiv(s.mixTermsWork, coreNum), 1);
+    s.mixProductBeside = MaxOf(CeilDiv(((s.D * s.T * s.n * 2 + s.T * 3 + 64) / 64), coreNum), 1);
+    s.mixProductBaseN = RoundUp(
+        CeilDiv(
+            s.R * s.n * 3 + s.n * 6,
+            MaxOf(CeilDiv(s.R * s.n * 3 + s.n * 6,
+                          MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 1024)),
+                  MinOf(CeilDiv(MinOf(CeilDiv(cubeNum * 3, 4),
+                                      MaxOf(CeilDiv(CeilDiv(s.D * s.R * s.n * s.n * CeilDiv(s.T, 128) * 6 +
+                                                                s.D * s.T * s.n *
+                                                                    CeilDiv(s.R * s.n * 3 + s.n * 6,
+                                                                            MinOf((((l0cFloats /
+                                                                                     (RoundUp(MinOf(s.T, 128), 16)))) /
+                                                                                   16) *
+                                                                                      16,
+                                                                                  1024)) *
+                                                                    2 +
+                                                                s.D * s.n * s.n * CeilDiv(s.T, 128) * 12,
+                                                            31),
+                                                    s.mixProductBeside),
+                                            CeilDiv(CeilDiv(s.D * s.n * CeilDiv(s.T, 16) *
+                                                                CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 256,
+                                                            4096),
+                                                    s.mixProductBeside))),
+                                CeilDiv(s.T, 128)),
+                        CeilDiv(s.R * s.n * 3 + s.n * 6, 16)) *
+                      MinOf(((s.R * s.n * CeilDiv(s.T, 128) * 3 + s.n * CeilDiv(s.T, 128) * 6) /
+                             (s.T * CeilDiv(s.R * s.n * 3 + s.n * 6,
+                                            MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 1024)))),
+                            1))),
+        16);
+    s.mixProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixProductBaseN);
+    s.mixProductBaseM = MinOf(
+        MinOf((((l0cFloats / s.mixProductBaseN)) / 16) * 16, 256),
+        RoundUp(
+            MinOf(MaxOf(CeilDiv(s.T * s.mixProductPanels,
+                                MinOf(CeilDiv(cubeNum * 3, 4),
+                                      MaxOf(CeilDiv(CeilDiv(s.D * s.R * s.n * s.n * CeilDiv(s.T, 128) * 6 +
+                                                                s.D * s.T * s.n *
+                                                                    CeilDiv(s.R * s.n * 3 + s.n * 6,
+                                                                            MinOf((((l0cFloats /
+                                                                                     (RoundUp(MinOf(s.T, 128), 16)))) /
+                                                                                   16) *
+                                                                                      16,
+                                                                                  1024)) *
+                                                                    2 +
+                                                                s.D * s.n * s.n * CeilDiv(s.T, 128) * 12,
+                                                            31),
+                                                    s.mixProductBeside),
+                                            CeilDiv(CeilDiv(s.D * s.n * CeilDiv(s.T, 16) *
+                                                                CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 256,
+                                                            4096),
+                                                    s.mixProductBeside)))),
+                        1),
+                  s.T),
+            16));
+    s.mixProductBaseK = MinOf(MinOf(64, (((16384 / s.mixProductBaseN)) / 16) * 16), RoundUp(s.D * s.n, 16));
+    s.mixProductStepK = MinOf(
+        MinOf(4, (523264 / (s.mixProductBaseK * s.mixProductBaseM * 4 + s.mixProductBaseK * s.mixProductBaseN * 4))),
+        CeilDiv(s.D * s.n, s.mixProductBaseK));
+    s.mixProductL1 = s.mixProductBaseK * s.mixProductBaseM * s.mixProductStepK * 4 +
+                     s.mixProductBaseK * s.mixProductBaseN * s.mixProductStepK * 4;
+    s.mixProductM = s.T;
+    s.mixProductN = s.R * s.n * 3 + s.n * 6;
+    s.mixProductKa = s.D * s.n;
+    s.mixProductKb = s.D * s.n;
+    s.mixProductSingleK = s.D * s.n;
+    s.mixProductRowTiles = CeilDiv(s.T, s.mixProductBaseM);
+    s.mixProductWork = s.mixProductPanels * s.mixProductRowTiles;
+    s.mixProductPer = CeilDiv(s.mixProductWork, cubeNum);
+    s.mixProductCores = CeilDiv(s.mixProductWork, s.mixProductPer);
+    s.mm0Cores = s.mixProductCores;
+    s.mm0M = s.mixProductM;
+    s.mm0N = s.mixProductN;
+    s.mm0Ka = s.mixProductKa;
+    s.mm0Kb = s.mixProductKb;
+    s.mm0SingleK = s.mixProductSingleK;
+    s.mm0BaseM = s.mixProductBaseM;
+    s.mm0BaseN = s.mixProductBaseN;
+    s.mm0BaseK = s.mixProductBaseK;
+    s.mm0StepK = s.mixProductStepK;
+    s.mm0L1 = s.mixProductL1;
+    return s.mixTermsDTiles.valid && s.mixTermsKTiles.valid && s.mixTermsWork.valid && s.mixTermsPer.valid &&
+           s.mixProductBeside.valid && s.mixProductBaseN.valid && s.mixProductPanels.valid && s.mixProductBaseM.valid &&
+           s.mixProductBaseK.valid && s.mixProductStepK.valid && s.mixProductL1.valid && s.mixProductM.valid &&
+           s.mixProductN.valid && s.mixProductKa.valid && s.mixProductKb.valid && s.mixProductSingleK.valid &&
+           s.mixProductRowTiles.valid && s.mixProductWork.valid && s.mixProductPer.valid && s.mixProductCores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
 /// Fields rTTiles to rPer; false when one is out of range.
 inline bool FindRTTiles(Sizes &s, const Chip &chip)
 {
@@ -935,53 +1126,29 @@ inline bool FindRTTiles(Sizes &s, const Chip &chip)
     return s.rTTiles.valid && s.rWork.valid && s.rPer.valid;
 }
 
-/// Fields mixBaseN to mm0L1; false when one is out of range.
-inline bool FindMixBaseN(Sizes &s, const Chip &chip)
+/// Fields mixKTiles; false when one is out of range.
+inline bool FindMixKTiles(Sizes &s, const Chip &chip)
 {
-    const Checked cubeNum(chip.cubeNum);
-    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
-    s.mixBaseN = RoundUp(
-        CeilDiv(
-            s.R * s.n + s.n * 2,
-            MaxOf(CeilDiv(s.R * s.n + s.n * 2, MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)),
-                  MinOf(((s.R * s.n * CeilDiv(s.T, 128) + s.n * CeilDiv(s.T, 128) * 2) /
-                         (s.T * CeilDiv(s.R * s.n + s.n * 2,
-                                        MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)))),
-                        1) *
-                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.T, 128)), CeilDiv(s.R * s.n + s.n * 2, 16)))),
-        16);
-    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, s.mixBaseN);
-    s.mixBaseM = MinOf(MinOf((((l0cFloats / s.mixBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, CeilDiv(cubeNum * 3, 4)), 1), s.T), 16));
-    s.mixBaseK = MinOf(MinOf(32, (((8192 / s.mixBaseN)) / 16) * 16), RoundUp(s.D * s.n, 16));
-    s.mixStepK = MinOf(MinOf(4, (523264 / (s.mixBaseK * s.mixBaseM * 8 + s.mixBaseK * s.mixBaseN * 8))),
-                       CeilDiv(s.D * s.n, s.mixBaseK));
-    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
-    s.mixM = s.T;
-    s.mixN = s.R * s.n + s.n * 2;
-    s.mixKa = s.D * s.n;
-    s.mixKb = s.D * s.n;
-    s.mixSingleK = s.D * s.n;
-    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
-    s.mixWork = s.mixPanels * s.mixRowTiles;
-    s.mixPer = CeilDiv(s.mixWork, cubeNum);
-    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
-    s.mm0Cores = s.mixCores;
-    s.mm0M = s.mixM;
-    s.mm0N = s.mixN;
-    s.mm0Ka = s.mixKa;
-    s.mm0Kb = s.mixKb;
-    s.mm0SingleK = s.mixSingleK;
-    s.mm0BaseM = s.mixBaseM;
-    s.mm0BaseN = s.mixBaseN;
-    s.mm0BaseK = s.mixBaseK;
-    s.mm0StepK = s.mixStepK;
-    s.mm0L1 = s.mixL1;
-    return s.mixBaseN.valid && s.mixPanels.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid &&
-           s.mixL1.valid && s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
-           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+    (void)chip;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    return s.mixKTiles.valid;
+}
+
+/// Fields mixTTiles to mixWork; false when one is out of range.
+inline bool FindMixTTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    return s.mixTTiles.valid && s.mixWork.valid;
+}
+
+/// Fields mixPer; false when one is out of range.
+inline bool FindMixPer(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
+    return s.mixPer.valid;
 }
 
 /// Fields hPostITiles to hPostPer; false when one is out of range.
@@ -995,15 +1162,15 @@ inline bool FindHPostITiles(Sizes &s, const Chip &chip)
     return s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid;
 }
 
-/// Fields hResJTiles to hResPer; false when one is out of range.
-inline bool FindHResJTiles(Sizes &s, const Chip &chip)
+/// Fields hResIJTiles to hResPer; false when one is out of range.
+inline bool FindHResIJTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResIJTiles = CeilDiv(s.R * s.n, s.hResIJTile);
     s.hResTTiles = CeilDiv(s.T, s.hResTTile);
-    s.hResWork = s.R * s.hResJTiles * s.hResTTiles;
+    s.hResWork = s.hResIJTiles * s.hResTTiles;
     s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    return s.hResJTiles.valid && s.hResTTiles.valid && s.hResWork.valid && s.hResPer.valid;
+    return s.hResIJTiles.valid && s.hResTTiles.valid && s.hResWork.valid && s.hResPer.valid;
 }
 
 /// Fields hInDTiles to hInPer; false when one is out of range.
@@ -1045,28 +1212,12 @@ inline bool FindPreGateWsStart(Sizes &s, const Chip &chip)
     return s.pre_gateWsStart.valid;
 }
 
-/// Fields mixKTiles; false when one is out of range.
-inline bool FindMixKTiles(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    return s.mixKTiles.valid;
-}
-
 /// Fields mixWork; false when one is out of range.
 inline bool FindMixWork(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.mixWork = s.T * s.mixKTiles;
     return s.mixWork.valid;
-}
-
-/// Fields mixPer; false when one is out of range.
-inline bool FindMixPer(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    return s.mixPer.valid;
 }
 
 /// Fields mix_sum_productWsStart to pre_gateWsStart; false when one is out of range.
@@ -1083,37 +1234,71 @@ inline bool FindMixSumProductWsStart(Sizes &s, const Chip &chip)
            s.mix_sum_termsWsEnd.valid && s.pre_gateWsStart.valid;
 }
 
-/// Fields mixSumTermsDTiles to mixSumTermsPer; false when one is out of range.
+/// Fields mixSumTermsDTiles to mm0L1; false when one is out of range.
 inline bool FindMixSumTermsDTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
     s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
     s.mixSumTermsKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixSumTermsKTile);
     s.mixSumTermsWork = s.mixSumTermsDTiles * s.mixSumTermsKTiles * s.n;
     s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
-    return s.mixSumTermsDTiles.valid && s.mixSumTermsKTiles.valid && s.mixSumTermsWork.valid && s.mixSumTermsPer.valid;
-}
-
-/// Fields mixSumProductBaseN to mm0L1; false when one is out of range.
-inline bool FindMixSumProductBaseN(Sizes &s, const Chip &chip)
-{
-    const Checked cubeNum(chip.cubeNum);
-    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.mixSumProductBeside = MaxOf(CeilDiv(((s.D * s.T * s.n * 2 + s.T * 3 + 64) / 64), coreNum), 1);
     s.mixSumProductBaseN = RoundUp(
         CeilDiv(
             s.R * s.n * 3 + s.n * 6,
             MaxOf(CeilDiv(s.R * s.n * 3 + s.n * 6,
-                          MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)),
-                  MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.T, 128)), CeilDiv(s.R * s.n * 3 + s.n * 6, 16)) *
+                          MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 1024)),
+                  MinOf(CeilDiv(MinOf(CeilDiv(cubeNum * 3, 4),
+                                      MaxOf(CeilDiv(CeilDiv(s.D * s.R * s.n * s.n * CeilDiv(s.T, 128) * 6 +
+                                                                s.D * s.T * s.n *
+                                                                    CeilDiv(s.R * s.n * 3 + s.n * 6,
+                                                                            MinOf((((l0cFloats /
+                                                                                     (RoundUp(MinOf(s.T, 128), 16)))) /
+                                                                                   16) *
+                                                                                      16,
+                                                                                  1024)) *
+                                                                    2 +
+                                                                s.D * s.n * s.n * CeilDiv(s.T, 128) * 12,
+                                                            31),
+                                                    s.mixSumProductBeside),
+                                            CeilDiv(CeilDiv(s.D * s.n * CeilDiv(s.T, 16) *
+                                                                CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 256,
+                                                            4096),
+                                                    s.mixSumProductBeside))),
+                                CeilDiv(s.T, 128)),
+                        CeilDiv(s.R * s.n * 3 + s.n * 6, 16)) *
                       MinOf(((s.R * s.n * CeilDiv(s.T, 128) * 3 + s.n * CeilDiv(s.T, 128) * 6) /
                              (s.T * CeilDiv(s.R * s.n * 3 + s.n * 6,
-                                            MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)))),
+                                            MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 1024)))),
                             1))),
         16);
     s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductBaseN);
-    s.mixSumProductBaseM =
-        MinOf(MinOf((((l0cFloats / s.mixSumProductBaseN)) / 16) * 16, 256),
-              RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, CeilDiv(cubeNum * 3, 4)), 1), s.T), 16));
+    s.mixSumProductBaseM = MinOf(
+        MinOf((((l0cFloats / s.mixSumProductBaseN)) / 16) * 16, 256),
+        RoundUp(
+            MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels,
+                                MinOf(CeilDiv(cubeNum * 3, 4),
+                                      MaxOf(CeilDiv(CeilDiv(s.D * s.R * s.n * s.n * CeilDiv(s.T, 128) * 6 +
+                                                                s.D * s.T * s.n *
+                                                                    CeilDiv(s.R * s.n * 3 + s.n * 6,
+                                                                            MinOf((((l0cFloats /
+                                                                                     (RoundUp(MinOf(s.T, 128), 16)))) /
+                                                                                   16) *
+                                                                                      16,
+                                                                                  1024)) *
+                                                                    2 +
+                                                                s.D * s.n * s.n * CeilDiv(s.T, 128) * 12,
+                                                            31),
+                                                    s.mixSumProductBeside),
+                                            CeilDiv(CeilDiv(s.D * s.n * CeilDiv(s.T, 16) *
+                                                                CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 256,
+                                                            4096),
+                                                    s.mixSumProductBeside)))),
+                        1),
+                  s.T),
+            16));
     s.mixSumProductBaseK = MinOf(MinOf(64, (((16384 / s.mixSumProductBaseN)) / 16) * 16), RoundUp(s.D * s.n, 16));
     s.mixSumProductStepK = MinOf(MinOf(4, (523264 / (s.mixSumProductBaseK * s.mixSumProductBaseM * 4 +
                                                      s.mixSumProductBaseK * s.mixSumProductBaseN * 4))),
@@ -1140,22 +1325,130 @@ inline bool FindMixSumProductBaseN(Sizes &s, const Chip &chip)
     s.mm0BaseK = s.mixSumProductBaseK;
     s.mm0StepK = s.mixSumProductStepK;
     s.mm0L1 = s.mixSumProductL1;
-    return s.mixSumProductBaseN.valid && s.mixSumProductPanels.valid && s.mixSumProductBaseM.valid &&
-           s.mixSumProductBaseK.valid && s.mixSumProductStepK.valid && s.mixSumProductL1.valid &&
-           s.mixSumProductM.valid && s.mixSumProductN.valid && s.mixSumProductKa.valid && s.mixSumProductKb.valid &&
-           s.mixSumProductSingleK.valid && s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid &&
-           s.mixSumProductPer.valid && s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
-           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
-           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+    return s.mixSumTermsDTiles.valid && s.mixSumTermsKTiles.valid && s.mixSumTermsWork.valid &&
+           s.mixSumTermsPer.valid && s.mixSumProductBeside.valid && s.mixSumProductBaseN.valid &&
+           s.mixSumProductPanels.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
+           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
+           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
+           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
+           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
+           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
+           s.mm0StepK.valid && s.mm0L1.valid;
 }
 
-/// Fields mixTTiles to mixWork; false when one is out of range.
-inline bool FindMixTTiles(Sizes &s, const Chip &chip)
+/// Fields mix_factorWsStart to pre_gateWsStart; false when one is out of range.
+inline bool FindMixFactorWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    return s.mixTTiles.valid && s.mixWork.valid;
+    s.mix_factorWsStart = s.mixWsEnd;
+    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.mix_factor1WsStart = s.mix_factorWsEnd;
+    s.mix_factor1WsEnd = s.mix_factor1WsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_factor1WsEnd;
+    return s.mix_factorWsStart.valid && s.mix_factorWsEnd.valid && s.mix_factor1WsStart.valid &&
+           s.mix_factor1WsEnd.valid && s.pre_gateWsStart.valid;
+}
+
+/// Fields mixFactorDTiles to mm0L1; false when one is out of range.
+inline bool FindMixFactorDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.mixFactorDTiles = CeilDiv(s.D, s.mixFactorDTile);
+    s.mixFactorTTiles = CeilDiv(s.T, s.mixFactorTTile);
+    s.mixFactorWork = s.mixFactorDTiles * s.mixFactorTTiles * s.n;
+    s.mixFactorPer = MaxOf(CeilDiv(s.mixFactorWork, coreNum), 1);
+    s.mixFactor1DTiles = CeilDiv(s.D, s.mixFactor1DTile);
+    s.mixFactor1KTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixFactor1KTile);
+    s.mixFactor1Work = s.mixFactor1DTiles * s.mixFactor1KTiles * s.n;
+    s.mixFactor1Per = MaxOf(CeilDiv(s.mixFactor1Work, coreNum), 1);
+    s.mixBeside = MaxOf(CeilDiv(((s.D * s.T * s.n * 2 + s.T * 3 + 64) / 64), coreNum), 1);
+    s.mixBaseN = RoundUp(
+        CeilDiv(
+            s.R * s.n + s.n * 2,
+            MaxOf(CeilDiv(s.R * s.n + s.n * 2, MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)),
+                  MinOf(((s.R * s.n * CeilDiv(s.T, 128) + s.n * CeilDiv(s.T, 128) * 2) /
+                         (s.T * CeilDiv(s.R * s.n + s.n * 2,
+                                        MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)))),
+                        1) *
+                      MinOf(CeilDiv(
+                                MinOf(CeilDiv(cubeNum * 3, 4),
+                                      MaxOf(CeilDiv(CeilDiv(s.D * s.R * s.n * s.n * CeilDiv(s.T, 128) * 4 +
+                                                                s.D * s.T * s.n *
+                                                                    CeilDiv(s.R * s.n + s.n * 2,
+                                                                            MinOf((((l0cFloats /
+                                                                                     (RoundUp(MinOf(s.T, 128), 16)))) /
+                                                                                   16) *
+                                                                                      16,
+                                                                                  512)) *
+                                                                    4 +
+                                                                s.D * s.n * s.n * CeilDiv(s.T, 128) * 8,
+                                                            31),
+                                                    s.mixBeside),
+                                            CeilDiv(CeilDiv(s.D * s.n * CeilDiv(s.R * s.n + s.n * 2, 16) *
+                                                                CeilDiv(s.T, 16) * 256,
+                                                            1024),
+                                                    s.mixBeside))),
+                                CeilDiv(s.T, 128)),
+                            CeilDiv(s.R * s.n + s.n * 2, 16)))),
+        16);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, s.mixBaseN);
+    s.mixBaseM = MinOf(
+        MinOf((((l0cFloats / s.mixBaseN)) / 16) * 16, 256),
+        RoundUp(
+            MinOf(MaxOf(CeilDiv(s.T * s.mixPanels,
+                                MinOf(CeilDiv(cubeNum * 3, 4),
+                                      MaxOf(CeilDiv(CeilDiv(s.D * s.R * s.n * s.n * CeilDiv(s.T, 128) * 4 +
+                                                                s.D * s.T * s.n *
+                                                                    CeilDiv(s.R * s.n + s.n * 2,
+                                                                            MinOf((((l0cFloats /
+                                                                                     (RoundUp(MinOf(s.T, 128), 16)))) /
+                                                                                   16) *
+                                                                                      16,
+                                                                                  512)) *
+                                                                    4 +
+                                                                s.D * s.n * s.n * CeilDiv(s.T, 128) * 8,
+                                                            31),
+                                                    s.mixBeside),
+                                            CeilDiv(CeilDiv(s.D * s.n * CeilDiv(s.R * s.n + s.n * 2, 16) *
+                                                                CeilDiv(s.T, 16) * 256,
+                                                            1024),
+                                                    s.mixBeside)))),
+                        1),
+                  s.T),
+            16));
+    s.mixBaseK = MinOf(MinOf(32, (((8192 / s.mixBaseN)) / 16) * 16), RoundUp(s.D * s.n, 16));
+    s.mixStepK = MinOf(MinOf(4, (523264 / (s.mixBaseK * s.mixBaseM * 8 + s.mixBaseK * s.mixBaseN * 8))),
+                       CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
+    s.mixM = s.T;
+    s.mixN = s.R * s.n + s.n * 2;
+    s.mixKa = s.D * s.n;
+    s.mixKb = s.D * s.n;
+    s.mixSingleK = s.D * s.n;
+    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
+    s.mixWork = s.mixPanels * s.mixRowTiles;
+    s.mixPer = CeilDiv(s.mixWork, cubeNum);
+    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
+    s.mm0Cores = s.mixCores;
+    s.mm0M = s.mixM;
+    s.mm0N = s.mixN;
+    s.mm0Ka = s.mixKa;
+    s.mm0Kb = s.mixKb;
+    s.mm0SingleK = s.mixSingleK;
+    s.mm0BaseM = s.mixBaseM;
+    s.mm0BaseN = s.mixBaseN;
+    s.mm0BaseK = s.mixBaseK;
+    s.mm0StepK = s.mixStepK;
+    s.mm0L1 = s.mixL1;
+    return s.mixFactorDTiles.valid && s.mixFactorTTiles.valid && s.mixFactorWork.valid && s.mixFactorPer.valid &&
+           s.mixFactor1DTiles.valid && s.mixFactor1KTiles.valid && s.mixFactor1Work.valid && s.mixFactor1Per.valid &&
+           s.mixBeside.valid && s.mixBaseN.valid && s.mixPanels.valid && s.mixBaseM.valid && s.mixBaseK.valid &&
+           s.mixStepK.valid && s.mixL1.valid && s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid &&
+           s.mixSingleK.valid && s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
 }
 
 /// Fields mix_sumWsStart to pre_gateWsStart; false when one is out of range.
@@ -1229,7 +1522,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1243,28 +1536,32 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) &&
-          FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+    if (!(FitMixTerms(s, chip) && FitMixProduct(s, chip) && FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) &&
+          FitHRes(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) && FindHInDTiles(s, chip) &&
+          FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixTermsWork, s.mixTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixProductWork, s.mixProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
@@ -1286,7 +1583,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1300,28 +1597,32 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) &&
-          FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+    if (!(FitMixTerms(s, chip) && FitMixProduct(s, chip) && FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) &&
+          FitHRes(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) && FindHInDTiles(s, chip) &&
+          FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixTermsWork, s.mixTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixProductWork, s.mixProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
@@ -1342,7 +1643,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1354,10 +1655,10 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) &&
+          FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) &&
           FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
-          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) &&
           FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
@@ -1386,7 +1687,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1398,10 +1699,10 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) &&
+          FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) &&
           FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
-          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) &&
           FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
@@ -1442,28 +1743,31 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) && FindHPostITiles(s, chip) &&
-          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+    if (!(FitMixTerms(s, chip) && FitMixProduct(s, chip) && FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) &&
+          FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindMixTermsDTiles(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixTermsWork, s.mixTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixProductWork, s.mixProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
@@ -1495,28 +1799,31 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) && FindHPostITiles(s, chip) &&
-          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+    if (!(FitMixTerms(s, chip) && FitMixProduct(s, chip) && FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) &&
+          FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindMixTermsDTiles(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixTermsWork, s.mixTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixProductWork, s.mixProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
@@ -1545,8 +1852,8 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) &&
+          FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
           FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
           FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
@@ -1583,8 +1890,8 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) &&
+          FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
           FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
           FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
@@ -1613,7 +1920,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1640,18 +1947,18 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) &&
-          FitHPre2(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+    if (!(FitMixSumTerms(s, chip) && FitMixProduct(s, chip) && FitR(s, chip) && FitMix4(s, chip) && FitHPost(s, chip) &&
+          FitHRes(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) && FindHInDTiles(s, chip) &&
+          FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
@@ -1674,7 +1981,7 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1701,18 +2008,18 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) &&
-          FitHPre2(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
+    if (!(FitMixSumTerms(s, chip) && FitMixProduct(s, chip) && FitR2(s, chip) && FitMix4(s, chip) &&
+          FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) &&
+          FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
           FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHResIJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
@@ -1734,7 +2041,7 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1746,10 +2053,10 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) &&
+          FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) &&
           FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
-          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) &&
           FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
@@ -1778,7 +2085,7 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1790,10 +2097,10 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) &&
+          FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) &&
           FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
-          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) &&
           FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
@@ -1823,7 +2130,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1837,28 +2144,31 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
-          FindRTTiles(s, chip) && FindMixBaseN(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+    if (!(FitMixTerms(s, chip) && FitMixProduct(s, chip) && FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) &&
+          FitHRes(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixProductWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindMixTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) &&
           FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixTermsWork, s.mixTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixProductWork, s.mixProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
@@ -1877,7 +2187,7 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1891,28 +2201,31 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
-          FindRTTiles(s, chip) && FindMixBaseN(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+    if (!(FitMixTerms(s, chip) && FitMixProduct(s, chip) && FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) &&
+          FitHRes(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixProductWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindMixTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) &&
           FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixTermsWork, s.mixTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixProductWork, s.mixProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
@@ -1930,7 +2243,7 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1942,10 +2255,10 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) &&
           FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
           FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
+          FindHResIJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1968,7 +2281,7 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -1980,10 +2293,10 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) &&
           FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
           FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
+          FindHResIJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2031,18 +2344,17 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
-          FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
-          FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixSumProductBaseN(s, chip) &&
-          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+    if (!(FitMixSumTerms(s, chip) && FitMixProduct(s, chip) && FitR(s, chip) && FitMix4(s, chip) && FitHPost(s, chip) &&
+          FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
@@ -2088,18 +2400,17 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+    if (!(FitMixSumTerms(s, chip) && FitMixProduct(s, chip) && FitR2(s, chip) && FitMix4(s, chip) &&
+          FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
           FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
-          FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixSumProductBaseN(s, chip) &&
-          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+          FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
@@ -2129,8 +2440,8 @@ inline bool TryFull5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) &&
+          FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
           FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
           FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
@@ -2167,8 +2478,8 @@ inline bool TryWalked5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) &&
+          FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
           FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
           FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
@@ -2208,27 +2519,30 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
+    if (!(FitMixTerms(s, chip) && FitMixProduct(s, chip) && FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) &&
+          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixTermsWork, s.mixTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixProductWork, s.mixProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
@@ -2257,27 +2571,30 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
+    if (!(FitMixTerms(s, chip) && FitMixProduct(s, chip) && FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) &&
+          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixTermsWork, s.mixTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixProductWork, s.mixProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
@@ -2303,7 +2620,7 @@ inline bool TryFull6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
           FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
           FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
@@ -2336,7 +2653,7 @@ inline bool TryWalked6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
           FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
           FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
@@ -2361,7 +2678,7 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -2388,17 +2705,17 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) &&
-          FindRTTiles(s, chip) && FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
-          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
+    if (!(FitMixSumTerms(s, chip) && FitMixProduct(s, chip) && FitR(s, chip) && FitMix4(s, chip) && FitHPost(s, chip) &&
+          FitHRes(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHResIJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
@@ -2418,7 +2735,7 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -2445,17 +2762,17 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
+    if (!(FitMixSumTerms(s, chip) && FitMixProduct(s, chip) && FitR2(s, chip) && FitMix4(s, chip) &&
+          FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
           FindMixSumProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) &&
-          FindRTTiles(s, chip) && FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
-          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
@@ -2474,7 +2791,7 @@ inline bool TryFull7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -2486,10 +2803,10 @@ inline bool TryFull7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) &&
           FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
           FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
+          FindHResIJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2512,7 +2829,7 @@ inline bool TryWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -2524,10 +2841,10 @@ inline bool TryWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) &&
           FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
           FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
+          FindHResIJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2575,17 +2892,17 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
+    if (!(FitMixSumTerms(s, chip) && FitMixProduct(s, chip) && FitR(s, chip) && FitMix4(s, chip) && FitHPost(s, chip) &&
+          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
           FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
@@ -2628,17 +2945,17 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
+    if (!(FitMixSumTerms(s, chip) && FitMixProduct(s, chip) && FitR2(s, chip) && FitMix4(s, chip) &&
+          FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
           FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
@@ -2665,7 +2982,7 @@ inline bool TryFull8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
           FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
           FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
@@ -2698,7 +3015,7 @@ inline bool TryWalked8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
           FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
           FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
@@ -2723,7 +3040,7 @@ inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -2738,7 +3055,9 @@ inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16 + s.R * s.T * s.n * 8 +
+                          s.T * s.n * 16,
+                      20))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
@@ -2750,17 +3069,18 @@ inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
-          FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) &&
-          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+    if (!(FitMixFactor(s, chip) && FitMixFactor1(s, chip) && FitMix7(s, chip) && FitR3(s, chip) && FitHPost2(s, chip) &&
+          FitHRes2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixFactorDTiles(s, chip) && FindRTTiles(s, chip) && FindHPostITiles(s, chip) &&
+          FindHResIJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactorWork, s.mixFactorPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactor1Work, s.mixFactor1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
@@ -2782,7 +3102,7 @@ inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -2797,7 +3117,9 @@ inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16 + s.R * s.T * s.n * 8 +
+                          s.T * s.n * 16,
+                      20))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
@@ -2809,17 +3131,18 @@ inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
-          FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) &&
-          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+    if (!(FitMixFactor(s, chip) && FitMixFactor1(s, chip) && FitMix7(s, chip) && FitR4(s, chip) && FitHPost2(s, chip) &&
+          FitHRes2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixFactorDTiles(s, chip) && FindRTTiles(s, chip) && FindHPostITiles(s, chip) &&
+          FindHResIJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactorWork, s.mixFactorPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactor1Work, s.mixFactor1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
@@ -2853,7 +3176,9 @@ inline bool TryCubeFull10(Sizes &s, const Chip &chip, Choice &choice)
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
-              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+              CeilDiv(s.D * s.R * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16 + s.R * s.T * s.n * 8 +
+                          s.T * s.n * 16,
+                      20))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
@@ -2865,17 +3190,18 @@ inline bool TryCubeFull10(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) &&
-          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) &&
-          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+    if (!(FitMixFactor(s, chip) && FitMixFactor1(s, chip) && FitMix7(s, chip) && FitR3(s, chip) && FitHPost2(s, chip) &&
+          FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixFactorDTiles(s, chip) && FindRTTiles(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) &&
+          FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactorWork, s.mixFactorPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactor1Work, s.mixFactor1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
@@ -2908,6 +3234,67 @@ inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.R * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16 + s.R * s.T * s.n * 8 +
+                          s.T * s.n * 16,
+                      20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(FitMixFactor(s, chip) && FitMixFactor1(s, chip) && FitMix7(s, chip) && FitR4(s, chip) && FitHPost2(s, chip) &&
+          FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixFactorDTiles(s, chip) && FindRTTiles(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) &&
+          FindInvRmsTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactorWork, s.mixFactorPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactor1Work, s.mixFactor1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
     }
@@ -2920,8 +3307,296 @@ inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) &&
-          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+    if (!(FitR5(s, chip) && FitMix7(s, chip) && FitMix8(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) &&
+          FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) && FindHInDTiles(s, chip) &&
+          FindInvRmsTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(FitR6(s, chip) && FitMix7(s, chip) && FitMix8(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) &&
+          FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) && FindHInDTiles(s, chip) &&
+          FindInvRmsTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.R * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16 + s.R * s.T * s.n * 8 +
+                          s.T * s.n * 16,
+                      20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(FitMixFactor(s, chip) && FitMixFactor1(s, chip) && FitMix7(s, chip) && FitR3(s, chip) && FitHPost2(s, chip) &&
+          FitHRes2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindMixFactorDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) && FindHInDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactorWork, s.mixFactorPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactor1Work, s.mixFactor1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.R * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16 + s.R * s.T * s.n * 8 +
+                          s.T * s.n * 16,
+                      20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(FitMixFactor(s, chip) && FitMixFactor1(s, chip) && FitMix7(s, chip) && FitR4(s, chip) && FitHPost2(s, chip) &&
+          FitHRes2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindMixFactorDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) && FindHInDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactorWork, s.mixFactorPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactor1Work, s.mixFactor1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull13(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(FitR5(s, chip) && FitMix7(s, chip) && FitMix8(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) &&
+          FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked13(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(FitR6(s, chip) && FitMix7(s, chip) && FitMix8(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) &&
+          FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) &&
           FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) &&
           FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
           FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
@@ -2944,14 +3619,120 @@ inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
+inline bool TryCubeFull14(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.R * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16 + s.R * s.T * s.n * 8 +
+                          s.T * s.n * 16,
+                      20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(FitMixFactor(s, chip) && FitMixFactor1(s, chip) && FitMix7(s, chip) && FitR3(s, chip) && FitHPost2(s, chip) &&
+          FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixFactorDTiles(s, chip) && FindRTTiles(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactorWork, s.mixFactorPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactor1Work, s.mixFactor1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked14(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.R * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16 + s.R * s.T * s.n * 8 +
+                          s.T * s.n * 16,
+                      20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(FitMixFactor(s, chip) && FitMixFactor1(s, chip) && FitMix7(s, chip) && FitR4(s, chip) && FitHPost2(s, chip) &&
+          FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixFactorDTiles(s, chip) && FindRTTiles(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactorWork, s.mixFactorPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixFactor1Work, s.mixFactor1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull15(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -2978,10 +3759,10 @@ inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
-          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+    if (!(FitR5(s, chip) && FitMix7(s, chip) && FitMix8(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) &&
+          FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
           FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
-          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2999,14 +3780,14 @@ inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
+inline bool TryCubeWalked15(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
-    if (!(s.R >= 1)) {
+    if (!(s.R * s.n >= 1)) {
         return false;
     }
     if (!(s.R * s.n + s.n * 2 >= 1)) {
@@ -3033,10 +3814,10 @@ inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
-          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+    if (!(FitR6(s, chip) && FitMix7(s, chip) && FitMix8(s, chip) && FitHPost2(s, chip) && FitHRes2(s, chip) &&
+          FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
           FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
-          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResIJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3054,7 +3835,7 @@ inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
+inline bool TryCubeFull16(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
@@ -3085,7 +3866,7 @@ inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) &&
+    if (!(FitR5(s, chip) && FitMix7(s, chip) && FitMix8(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) &&
           FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
           FindMixSumBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
           FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
@@ -3105,7 +3886,7 @@ inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
+inline bool TryCubeWalked16(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
@@ -3136,7 +3917,7 @@ inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) &&
+    if (!(FitR6(s, chip) && FitMix7(s, chip) && FitMix8(s, chip) && FitHPost2(s, chip) && FitHIn2(s, chip) &&
           FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
           FindMixSumBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
           FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
@@ -3312,11 +4093,11 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 31U) {
-        if (TryCubeFull(s, chip, choice)) {
+        if (TryCubeFull9(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked(s, chip, choice)) {
+        if (TryCubeWalked9(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
             return true;
         }
@@ -3331,11 +4112,11 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 29U) {
-        if (TryCubeFull2(s, chip, choice)) {
+        if (TryCubeFull10(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked2(s, chip, choice)) {
+        if (TryCubeWalked10(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
             return true;
         }
@@ -3350,11 +4131,11 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 30U) {
-        if (TryCubeFull9(s, chip, choice)) {
+        if (TryCubeFull11(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked9(s, chip, choice)) {
+        if (TryCubeWalked11(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
             return true;
         }
@@ -3369,11 +4150,11 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 3U) {
-        if (TryCubeFull4(s, chip, choice)) {
+        if (TryCubeFull12(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_H_RES_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked4(s, chip, choice)) {
+        if (TryCubeWalked12(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_RES_FLOAT16_FLOAT32;
             return true;
         }
@@ -3388,11 +4169,11 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 28U) {
-        if (TryCubeFull10(s, chip, choice)) {
+        if (TryCubeFull13(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked10(s, chip, choice)) {
+        if (TryCubeWalked13(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
             return true;
         }
@@ -3407,11 +4188,11 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 1U) {
-        if (TryCubeFull6(s, chip, choice)) {
+        if (TryCubeFull14(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked6(s, chip, choice)) {
+        if (TryCubeWalked14(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_FLOAT16_FLOAT32;
             return true;
         }
@@ -3426,11 +4207,11 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 2U) {
-        if (TryCubeFull11(s, chip, choice)) {
+        if (TryCubeFull15(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_FULL_H_RES_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked11(s, chip, choice)) {
+        if (TryCubeWalked15(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_WALKED_H_RES_FLOAT16_FLOAT32;
             return true;
         }
@@ -3445,11 +4226,11 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 0U) {
-        if (TryCubeFull12(s, chip, choice)) {
+        if (TryCubeFull16(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_FULL_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked12(s, chip, choice)) {
+        if (TryCubeWalked16(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_CUBE_WALKED_FLOAT16_FLOAT32;
             return true;
         }
@@ -3510,10 +4291,14 @@ inline void Fill(const Sizes &s, MhcPreTilingData &data)
     data.D = s.D.value;
     data.A = s.A.value;
     data.R = s.R.value;
+    data.mixTermsDTile = s.mixTermsDTile.value;
+    data.mixTermsKTile = s.mixTermsKTile.value;
     data.rTTile = s.rTTile.value;
+    data.mixKTile = s.mixKTile.value;
+    data.mixTTile = s.mixTTile.value;
     data.hPostITile = s.hPostITile.value;
     data.hPostTTile = s.hPostTTile.value;
-    data.hResJTile = s.hResJTile.value;
+    data.hResIJTile = s.hResIJTile.value;
     data.hResTTile = s.hResTTile.value;
     data.hInDTile = s.hInDTile.value;
     data.hInTTile = s.hInTTile.value;
@@ -3523,31 +4308,40 @@ inline void Fill(const Sizes &s, MhcPreTilingData &data)
     data.hPreITile = s.hPreITile.value;
     data.hPreTTile = s.hPreTTile.value;
     data.rDTile = s.rDTile.value;
-    data.mixKTile = s.mixKTile.value;
     data.mixDTile = s.mixDTile.value;
     data.mixSumTermsDTile = s.mixSumTermsDTile.value;
     data.mixSumTermsKTile = s.mixSumTermsKTile.value;
-    data.mixTTile = s.mixTTile.value;
+    data.mixFactorDTile = s.mixFactorDTile.value;
+    data.mixFactorTTile = s.mixFactorTTile.value;
+    data.mixFactor1DTile = s.mixFactor1DTile.value;
+    data.mixFactor1KTile = s.mixFactor1KTile.value;
     data.mixWsStart = s.mixWsStart.value;
-    data.mix_factorWsStart = s.mix_factorWsStart.value;
+    data.mix_productWsStart = s.mix_productWsStart.value;
+    data.mix_termsWsStart = s.mix_termsWsStart.value;
     data.pre_gateWsStart = s.pre_gateWsStart.value;
     data.rWsStart = s.rWsStart.value;
+    data.mixTermsDTiles = s.mixTermsDTiles.value;
+    data.mixTermsKTiles = s.mixTermsKTiles.value;
+    data.mixTermsWork = s.mixTermsWork.value;
+    data.mixTermsPer = s.mixTermsPer.value;
+    data.mixProductBaseN = s.mixProductBaseN.value;
+    data.mixProductPanels = s.mixProductPanels.value;
+    data.mixProductBaseM = s.mixProductBaseM.value;
+    data.mixProductM = s.mixProductM.value;
+    data.mixProductN = s.mixProductN.value;
+    data.mixProductKa = s.mixProductKa.value;
+    data.mixProductKb = s.mixProductKb.value;
+    data.mixProductRowTiles = s.mixProductRowTiles.value;
+    data.mixProductWork = s.mixProductWork.value;
+    data.mixProductPer = s.mixProductPer.value;
     data.rWork = s.rWork.value;
     data.rPer = s.rPer.value;
-    data.mixBaseN = s.mixBaseN.value;
-    data.mixPanels = s.mixPanels.value;
-    data.mixBaseM = s.mixBaseM.value;
-    data.mixM = s.mixM.value;
-    data.mixN = s.mixN.value;
-    data.mixKa = s.mixKa.value;
-    data.mixKb = s.mixKb.value;
-    data.mixRowTiles = s.mixRowTiles.value;
+    data.mixKTiles = s.mixKTiles.value;
     data.mixWork = s.mixWork.value;
     data.mixPer = s.mixPer.value;
     data.hPostTTiles = s.hPostTTiles.value;
     data.hPostWork = s.hPostWork.value;
     data.hPostPer = s.hPostPer.value;
-    data.hResJTiles = s.hResJTiles.value;
     data.hResTTiles = s.hResTTiles.value;
     data.hResWork = s.hResWork.value;
     data.hResPer = s.hResPer.value;
@@ -3562,7 +4356,6 @@ inline void Fill(const Sizes &s, MhcPreTilingData &data)
     data.hPreITiles = s.hPreITiles.value;
     data.hPreWork = s.hPreWork.value;
     data.hPrePer = s.hPrePer.value;
-    data.mixKTiles = s.mixKTiles.value;
     data.mix_sum_productWsStart = s.mix_sum_productWsStart.value;
     data.mix_sum_termsWsStart = s.mix_sum_termsWsStart.value;
     data.mixSumTermsDTiles = s.mixSumTermsDTiles.value;
@@ -3579,6 +4372,24 @@ inline void Fill(const Sizes &s, MhcPreTilingData &data)
     data.mixSumProductRowTiles = s.mixSumProductRowTiles.value;
     data.mixSumProductWork = s.mixSumProductWork.value;
     data.mixSumProductPer = s.mixSumProductPer.value;
+    data.mix_factorWsStart = s.mix_factorWsStart.value;
+    data.mix_factor1WsStart = s.mix_factor1WsStart.value;
+    data.mixFactorDTiles = s.mixFactorDTiles.value;
+    data.mixFactorTTiles = s.mixFactorTTiles.value;
+    data.mixFactorWork = s.mixFactorWork.value;
+    data.mixFactorPer = s.mixFactorPer.value;
+    data.mixFactor1DTiles = s.mixFactor1DTiles.value;
+    data.mixFactor1KTiles = s.mixFactor1KTiles.value;
+    data.mixFactor1Work = s.mixFactor1Work.value;
+    data.mixFactor1Per = s.mixFactor1Per.value;
+    data.mixBaseN = s.mixBaseN.value;
+    data.mixPanels = s.mixPanels.value;
+    data.mixBaseM = s.mixBaseM.value;
+    data.mixM = s.mixM.value;
+    data.mixN = s.mixN.value;
+    data.mixKa = s.mixKa.value;
+    data.mixKb = s.mixKb.value;
+    data.mixRowTiles = s.mixRowTiles.value;
     data.mix_sumWsStart = s.mix_sumWsStart.value;
     data.mix_sum_factorWsStart = s.mix_sum_factorWsStart.value;
     data.mixSumBaseN = s.mixSumBaseN.value;

@@ -14,10 +14,10 @@ extern "C" __global__ __aicore__ void mhc_pre(GM_ADDR x, GM_ADDR phi, GM_ADDR al
     REGISTER_TILING_DEFAULT(MhcPreTilingData);
     GET_TILING_DATA_WITH_STRUCT(MhcPreTilingData, tilingData, tiling);
     if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreHResInvRms<bfloat16_t>(
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreHResInvRmsNarrow<bfloat16_t>(
             x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRms<bfloat16_t>(
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRmsNarrow<bfloat16_t>(
             x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreFullWithGammaHMixHPreHResInvRms<bfloat16_t>(
@@ -26,10 +26,10 @@ extern "C" __global__ __aicore__ void mhc_pre(GM_ADDR x, GM_ADDR phi, GM_ADDR al
         MhcPreKernel::RunMhcPreWalkedWithGammaHMixHPreHResInvRms<bfloat16_t>(
             x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreInvRms<bfloat16_t>(
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreInvRmsNarrow<bfloat16_t>(
             x, phi, alpha, bias, gamma, h_in, h_post, inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreInvRms<bfloat16_t>(
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreInvRmsNarrow<bfloat16_t>(
             x, phi, alpha, bias, gamma, h_in, h_post, inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreFullWithGammaHMixHPreInvRms<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post,
@@ -50,11 +50,11 @@ extern "C" __global__ __aicore__ void mhc_pre(GM_ADDR x, GM_ADDR phi, GM_ADDR al
         MhcPreKernel::RunMhcPreWalkedWithHMixHPreHResInvRms<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, h_res,
                                                                         inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_RES_BFLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeFullWithGammaHRes<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
-                                                                 workspace, tilingData);
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHResNarrow<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
+                                                                       workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_RES_BFLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHRes<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
-                                                                   workspace, tilingData);
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHResNarrow<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post,
+                                                                         h_res, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_RES_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreFullWithGammaHRes<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, h_res, workspace,
                                                              tilingData);
@@ -74,11 +74,11 @@ extern "C" __global__ __aicore__ void mhc_pre(GM_ADDR x, GM_ADDR phi, GM_ADDR al
         MhcPreKernel::RunMhcPreWalkedWithHMixHPreInvRms<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, inv_rms, h_mix,
                                                                     h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_BFLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeFullWithGamma<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
-                                                             tilingData);
+        MhcPreKernel::RunMhcPreCubeFullWithGammaNarrow<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
+                                                                   tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_BFLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeWalkedWithGamma<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
-                                                               tilingData);
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaNarrow<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post,
+                                                                     workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreFullWithGamma<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
                                                          tilingData);
@@ -106,10 +106,10 @@ extern "C" __global__ __aicore__ void mhc_pre(GM_ADDR x, GM_ADDR phi, GM_ADDR al
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalked<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreHResInvRms<half>(
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreHResInvRmsNarrow2<half>(
             x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRms<half>(
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRmsNarrow2<half>(
             x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreFullWithGammaHMixHPreHResInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
@@ -118,11 +118,11 @@ extern "C" __global__ __aicore__ void mhc_pre(GM_ADDR x, GM_ADDR phi, GM_ADDR al
         MhcPreKernel::RunMhcPreWalkedWithGammaHMixHPreHResInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
                                                                        inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post, inv_rms,
-                                                                     h_mix, h_pre, workspace, tilingData);
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreInvRmsNarrow2<half>(
+            x, phi, alpha, bias, gamma, h_in, h_post, inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post,
-                                                                       inv_rms, h_mix, h_pre, workspace, tilingData);
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreInvRmsNarrow2<half>(
+            x, phi, alpha, bias, gamma, h_in, h_post, inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreFullWithGammaHMixHPreInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post, inv_rms,
                                                                  h_mix, h_pre, workspace, tilingData);
@@ -142,11 +142,11 @@ extern "C" __global__ __aicore__ void mhc_pre(GM_ADDR x, GM_ADDR phi, GM_ADDR al
         MhcPreKernel::RunMhcPreWalkedWithHMixHPreHResInvRms<half>(x, phi, alpha, bias, h_in, h_post, h_res, inv_rms,
                                                                   h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_RES_FLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeFullWithGammaHRes<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res, workspace,
-                                                           tilingData);
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHResNarrow2<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
+                                                                  workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_RES_FLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHRes<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res, workspace,
-                                                             tilingData);
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHResNarrow2<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
+                                                                    workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_RES_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreFullWithGammaHRes<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res, workspace,
                                                        tilingData);
@@ -166,10 +166,11 @@ extern "C" __global__ __aicore__ void mhc_pre(GM_ADDR x, GM_ADDR phi, GM_ADDR al
         MhcPreKernel::RunMhcPreWalkedWithHMixHPreInvRms<half>(x, phi, alpha, bias, h_in, h_post, inv_rms, h_mix, h_pre,
                                                               workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_FLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeFullWithGamma<half>(x, phi, alpha, bias, gamma, h_in, h_post, workspace, tilingData);
+        MhcPreKernel::RunMhcPreCubeFullWithGammaNarrow2<half>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
+                                                              tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_FLOAT16_FLOAT32)) {
-        MhcPreKernel::RunMhcPreCubeWalkedWithGamma<half>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
-                                                         tilingData);
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaNarrow2<half>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
+                                                                tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreFullWithGamma<half>(x, phi, alpha, bias, gamma, h_in, h_post, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_GAMMA_FLOAT16_FLOAT32)) {

@@ -27,26 +27,26 @@ public:
         hInWork_ = tiling.hInWork;
         n_ = tiling.n;
         pre_gateWsStart_ = tiling.pre_gateWsStart;
-        ceilNBy16_ = CeilDiv(n_, 16);
+        ceil4HInTTileNBy32_ = CeilDiv(hInTTile_ * n_ * 4, 32);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(h_in), D_ * T_);
         pre_gateWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + pre_gateWsStart_), T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilNBy16_ * hInTTile_ * 64);
+        pipe->InitBuffer(in0Queue_, 2, ceil4HInTTileNBy32_ * 32);
         pipe->InitBuffer(in1Queue_, 2, hInDTile_ * hInTTile_ * n_ * 2);
         pipe->InitBuffer(out0Queue_, 2, hInDTile_ * hInTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, hInDTile_ * hInTTile_ * n_ * 4);
-        pipe->InitBuffer(calc1Buf_, hInDTile_ * hInTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilNBy16_ * hInTTile_ * 512);
+        pipe->InitBuffer(calc0Buf_, hInDTile_ * hInTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, hInDTile_ * hInTTile_ * n_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceil4HInTTileNBy32_ * 256);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, hInDTile_ * hInTTile_ * n_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, hInDTile_ * hInTTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, hInDTile_ * hInTTile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, hInDTile_ * hInTTile_ * n_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, hInTTile_ * 128);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceil4HInTTileNBy32_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * hInPer_; item < MinOf(hInWork_, blockIdx_ * hInPer_ + hInPer_); ++item) {
             const int64_t dStart = hInDTile_ * (item % hInDTiles_);
@@ -55,10 +55,11 @@ public:
             const int64_t tStart = hInTTile_ * (item / hInDTiles_);
             const int64_t tCount = MinOf(hInTTile_, T_ - tStart);
             // h_in[t, d] = sum[i](pre_gate[t, i] * x[t, i, d])
+            AscendC::LocalTensor<float> sum_2Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> pre_gateWsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(pre_gateWsIn, pre_gateWsGm_[n_ * tStart],
-                                 AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+                                 AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(pre_gateWsIn);
             pre_gateWsIn = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
@@ -70,15 +71,14 @@ public:
             }
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
             in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_2Tile = calc1Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sum_2Tile, 0.0f, dPitch * tCount);
             AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-            for (int64_t block = 0; block < tCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], pre_gateWsIn[block * 8], MinOf(255, tCount * 2 - block),
+            for (int64_t block = 0; block < CeilDiv(n_ * tCount, 8); block += 255) {
+                AscendC::Brcb(spread[block * 64], pre_gateWsIn[block * 8], MinOf(255, CeilDiv(n_ * tCount, 8) - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             for (int64_t i = 0; i < n_; ++i) {
@@ -87,23 +87,23 @@ public:
                     for (int64_t col = 0; col < dPitch; col += 64) {
                         for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
                             AscendC::MulAddDst(
-                                sum_2Tile[dPitch * first1 + col], spread[first1 * 128 + i * 8],
+                                sum_2Tile[dPitch * first1 + col], spread[first1 * n_ * 8 + i * 8],
                                 xTile[dPitch * first1 * n_ + dPitch * i + col], MinOf(64, dPitch - col),
                                 MinOf(255, tCount - first1),
-                                AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 16, ((dPitch * n_) / 8)));
+                                AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), n_, ((dPitch * n_) / 8)));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                            AscendC::MulAddDst(sum_2Tile[dPitch * t + start * 64], spread[i * 8 + t * 128],
+                            AscendC::MulAddDst(sum_2Tile[dPitch * t + start * 64], spread[n_ * t * 8 + i * 8],
                                                xTile[dPitch * n_ * t + dPitch * i + start * 64], 64,
                                                MinOf(255, (dPitch / 64) - start),
                                                AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::MulAddDst(sum_2Tile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
+                            AscendC::MulAddDst(sum_2Tile[dPitch * t + (dPitch / 64) * 64], spread[n_ * t * 8 + i * 8],
                                                xTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
                                                dPitch - (dPitch / 64) * 64, 1,
                                                AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
@@ -129,8 +129,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // pre_gateWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // h_inOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_2Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_2Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> h_inGm_;
@@ -145,7 +145,7 @@ private:
     int64_t hInWork_;
     int64_t n_;
     int64_t pre_gateWsStart_;
-    int64_t ceilNBy16_;
+    int64_t ceil4HInTTileNBy32_;
 };
 
 /// The stage from start to end.

@@ -40,6 +40,7 @@ public:
             const int64_t tStart = hMixTTile_ * (item / hMixKTiles_);
             const int64_t tCount = MinOf(hMixTTile_, T_ - tStart);
             // h_mix[t, k] = mix[t, k]
+            AscendC::LocalTensor<float> h_mixOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> mixWsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(
                 mixWsIn, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + kStart],
@@ -47,7 +48,6 @@ public:
                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(mixWsIn);
             mixWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_mixOut = out0Queue_.AllocTensor<float>();
             AscendC::Muls(h_mixOut, mixWsIn, 1.0f, kPitch * tCount);
             out0Queue_.EnQue(h_mixOut);
             h_mixOut = out0Queue_.DeQue<float>();

@@ -87,6 +87,7 @@ public:
                 const int64_t tStart = hPostTTile_ * tile;
                 const int64_t tCount = MinOf(hPostTTile_, T_ - tStart);
                 // pre_gate[t, i] = sigmoid(mix[t, i] * r[t] * alpha[0] + bias[i]) + hc_eps
+                AscendC::LocalTensor<float> pre_gateWsOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> mixWsIn = in2Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(
                     mixWsIn, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + iStart],
@@ -99,7 +100,6 @@ public:
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in3Queue_.EnQue(rWsIn);
                 rWsIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> pre_gateWsOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> tmp = calc0Buf_.Get<float>();
                 AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
                 for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
@@ -158,15 +158,15 @@ public:
                     VectorBarrier();
                     for (int64_t col2 = 0; col2 < iPitch; col2 += 64) {
                         for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                            AscendC::Add(tmp[first2 * iPitch + col2], tmp[first2 * iPitch + col2], biasIn[col2],
+                            AscendC::Add(tmp[first2 * iPitch + col2], biasIn[col2], tmp[first2 * iPitch + col2],
                                          MinOf(64, iPitch - col2), MinOf(255, tCount - first2),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (iPitch / 8), (iPitch / 8), 0));
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (iPitch / 8), 0, (iPitch / 8)));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(tmp[iPitch * t], tmp[iPitch * t], biasIn, iPitch);
+                        AscendC::Add(tmp[iPitch * t], biasIn, tmp[iPitch * t], iPitch);
                     }
                 }
                 AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
@@ -191,6 +191,7 @@ public:
                 out0Queue_.FreeTensor(pre_gateWsOut);
                 in2Queue_.FreeTensor(mixWsIn);
                 // h_post[t, i] = 2 * sigmoid(mix[t, i + n] * r[t] * alpha[1] + bias[i + n])
+                AscendC::LocalTensor<float> h_postOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> mixWsIn1 = in2Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(
                     mixWsIn1, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + iStart + n_],
@@ -198,7 +199,6 @@ public:
                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in2Queue_.EnQue(mixWsIn1);
                 mixWsIn1 = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> h_postOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
                 AscendC::LocalTensor<float> spread2 = calc1Buf_.Get<float>();
                 for (int64_t block2 = 0; block2 < CeilDiv(tCount, 8); block2 += 255) {
@@ -257,15 +257,15 @@ public:
                     VectorBarrier();
                     for (int64_t col5 = 0; col5 < iPitch; col5 += 64) {
                         for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
-                            AscendC::Add(tmp3[first5 * iPitch + col5], tmp3[first5 * iPitch + col5], biasIn1[col5],
+                            AscendC::Add(tmp3[first5 * iPitch + col5], biasIn1[col5], tmp3[first5 * iPitch + col5],
                                          MinOf(64, iPitch - col5), MinOf(255, tCount - first5),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (iPitch / 8), (iPitch / 8), 0));
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (iPitch / 8), 0, (iPitch / 8)));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(tmp3[iPitch * t], tmp3[iPitch * t], biasIn1, iPitch);
+                        AscendC::Add(tmp3[iPitch * t], biasIn1, tmp3[iPitch * t], iPitch);
                     }
                 }
                 AscendC::LocalTensor<float> tmp4 = calc0Buf_.Get<float>();

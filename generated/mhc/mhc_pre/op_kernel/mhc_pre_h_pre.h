@@ -39,13 +39,13 @@ public:
             const int64_t tStart = hPreTTile_ * (item / hPreITiles_);
             const int64_t tCount = MinOf(hPreTTile_, T_ - tStart);
             // h_pre[t, i] = pre_gate[t, i]
+            AscendC::LocalTensor<float> h_preOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> pre_gateWsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(pre_gateWsIn, pre_gateWsGm_[n_ * tStart + iStart],
                                  AscendC::DataCopyExtParams(tCount, iCount * 4, n_ * 4 - iCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(pre_gateWsIn);
             pre_gateWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preOut = out0Queue_.AllocTensor<float>();
             AscendC::Muls(h_preOut, pre_gateWsIn, 1.0f, iPitch * tCount);
             out0Queue_.EnQue(h_preOut);
             h_preOut = out0Queue_.DeQue<float>();

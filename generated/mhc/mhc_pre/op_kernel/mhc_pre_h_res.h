@@ -20,8 +20,7 @@ public:
         A_ = tiling.A;
         R_ = tiling.R;
         T_ = tiling.T;
-        hResJTile_ = tiling.hResJTile;
-        hResJTiles_ = tiling.hResJTiles;
+        hResIJTile_ = tiling.hResIJTile;
         hResPer_ = tiling.hResPer;
         hResTTile_ = tiling.hResTTile;
         hResTTiles_ = tiling.hResTTiles;
@@ -36,11 +35,11 @@ public:
         mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
         rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
         pipe->InitBuffer(in0Queue_, 1, 32);
-        pipe->InitBuffer(in1Queue_, 1, hResJTile_ * 4);
-        pipe->InitBuffer(in2Queue_, 2, hResJTile_ * hResTTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 1, hResIJTile_ * 4);
+        pipe->InitBuffer(in2Queue_, 2, hResIJTile_ * hResTTile_ * 4);
         pipe->InitBuffer(in3Queue_, 2, ceilHResTTileBy8_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, hResJTile_ * hResTTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, hResJTile_ * hResTTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, hResIJTile_ * hResTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, hResIJTile_ * hResTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, ceilHResTTileBy8_ * 256);
         pipe->InitBuffer(calc2Buf_, 256);
     }
@@ -57,13 +56,12 @@ public:
         AscendC::LocalTensor<float> spread1 = calc2Buf_.Get<float>();
         AscendC::Brcb(spread1, alphaIn, 1, AscendC::BrcbRepeatParams(1, 8));
         for (int64_t strip = (firstItem / hResTTiles_); strip < CeilDiv(lastItem, hResTTiles_); ++strip) {
-            const int64_t jStart = hResJTile_ * (strip % hResJTiles_);
-            const int64_t jCount = MinOf(hResJTile_, n_ - jStart);
-            const int64_t jPitch = RoundUp(jCount, 8);
-            const int64_t i1 = (strip / hResJTiles_);
+            const int64_t i_jStart = hResIJTile_ * strip;
+            const int64_t i_jCount = MinOf(hResIJTile_, R_ * n_ - i_jStart);
+            const int64_t i_jPitch = RoundUp(i_jCount, 8);
             AscendC::LocalTensor<float> biasIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(biasIn, biasGm_[i1 * n_ + jStart + n_ * 2],
-                                 AscendC::DataCopyExtParams(1, jCount * 4, 0, 0, 0),
+            AscendC::DataCopyPad(biasIn, biasGm_[i_jStart + n_ * 2],
+                                 AscendC::DataCopyExtParams(1, i_jCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in1Queue_.EnQue(biasIn);
             biasIn = in1Queue_.DeQue<float>();
@@ -72,10 +70,11 @@ public:
                 const int64_t tStart = hResTTile_ * tile;
                 const int64_t tCount = MinOf(hResTTile_, T_ - tStart);
                 // h_res[t, i, j] = mix[t, i*n + j + 2*n] * r[t] * alpha[A - 1] + bias[i*n + j + 2*n]
+                AscendC::LocalTensor<float> h_resOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> mixWsIn = in2Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(
-                    mixWsIn, mixWsGm_[R_ * n_ * tStart + i1 * n_ + n_ * tStart * 2 + jStart + n_ * 2],
-                    AscendC::DataCopyExtParams(tCount, jCount * 4, R_ * n_ * 4 + n_ * 8 - jCount * 4, 0, 0),
+                    mixWsIn, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + i_jStart + n_ * 2],
+                    AscendC::DataCopyExtParams(tCount, i_jCount * 4, R_ * n_ * 4 + n_ * 8 - i_jCount * 4, 0, 0),
                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in2Queue_.EnQue(mixWsIn);
                 mixWsIn = in2Queue_.DeQue<float>();
@@ -84,82 +83,84 @@ public:
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in3Queue_.EnQue(rWsIn);
                 rWsIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> h_resOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> tmp = calc0Buf_.Get<float>();
                 AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
                 for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
                     AscendC::Brcb(spread[block * 64], rWsIn[block * 8], MinOf(255, CeilDiv(tCount, 8) - block),
                                   AscendC::BrcbRepeatParams(1, 8));
                 }
-                if (jPitch <= 2040) {
+                if (i_jPitch <= 2040) {
                     VectorBarrier();
-                    for (int64_t col = 0; col < jPitch; col += 64) {
+                    for (int64_t col = 0; col < i_jPitch; col += 64) {
                         for (int64_t first = 0; first < tCount; first += 255) {
-                            AscendC::Mul(tmp[first * jPitch + col], mixWsIn[first * jPitch + col], spread[first * 8],
-                                         MinOf(64, jPitch - col), MinOf(255, tCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (jPitch / 8), (jPitch / 8), 1));
+                            AscendC::Mul(tmp[first * i_jPitch + col], mixWsIn[first * i_jPitch + col],
+                                         spread[first * 8], MinOf(64, i_jPitch - col), MinOf(255, tCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (i_jPitch / 8), (i_jPitch / 8), 1));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
-                        for (int64_t start = 0; start < (jPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[jPitch * t + start * 64], mixWsIn[jPitch * t + start * 64], spread[t * 8],
-                                         64, MinOf(255, (jPitch / 64) - start),
+                        for (int64_t start = 0; start < (i_jPitch / 64); start += 255) {
+                            AscendC::Mul(tmp[i_jPitch * t + start * 64], mixWsIn[i_jPitch * t + start * 64],
+                                         spread[t * 8], 64, MinOf(255, (i_jPitch / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
-                        if (jPitch - (jPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[jPitch * t + (jPitch / 64) * 64], mixWsIn[jPitch * t + (jPitch / 64) * 64],
-                                         spread[t * 8], jPitch - (jPitch / 64) * 64, 1,
+                        if (i_jPitch - (i_jPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp[i_jPitch * t + (i_jPitch / 64) * 64],
+                                         mixWsIn[i_jPitch * t + (i_jPitch / 64) * 64], spread[t * 8],
+                                         i_jPitch - (i_jPitch / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                     }
                 }
-                if (jPitch <= 2040) {
+                if (i_jPitch <= 2040) {
                     VectorBarrier();
-                    for (int64_t col1 = 0; col1 < jPitch; col1 += 64) {
+                    for (int64_t col1 = 0; col1 < i_jPitch; col1 += 64) {
                         for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                            AscendC::Mul(tmp[first1 * jPitch + col1], tmp[first1 * jPitch + col1], spread1,
-                                         MinOf(64, jPitch - col1), MinOf(255, tCount - first1),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (jPitch / 8), (jPitch / 8), 0));
+                            AscendC::Mul(tmp[first1 * i_jPitch + col1], tmp[first1 * i_jPitch + col1], spread1,
+                                         MinOf(64, i_jPitch - col1), MinOf(255, tCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (i_jPitch / 8), (i_jPitch / 8), 0));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
-                        for (int64_t start1 = 0; start1 < (jPitch / 64); start1 += 255) {
-                            AscendC::Mul(tmp[jPitch * t + start1 * 64], tmp[jPitch * t + start1 * 64], spread1, 64,
-                                         MinOf(255, (jPitch / 64) - start1),
+                        for (int64_t start1 = 0; start1 < (i_jPitch / 64); start1 += 255) {
+                            AscendC::Mul(tmp[i_jPitch * t + start1 * 64], tmp[i_jPitch * t + start1 * 64], spread1, 64,
+                                         MinOf(255, (i_jPitch / 64) - start1),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
-                        if (jPitch - (jPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[jPitch * t + (jPitch / 64) * 64], tmp[jPitch * t + (jPitch / 64) * 64],
-                                         spread1, jPitch - (jPitch / 64) * 64, 1,
+                        if (i_jPitch - (i_jPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp[i_jPitch * t + (i_jPitch / 64) * 64],
+                                         tmp[i_jPitch * t + (i_jPitch / 64) * 64], spread1,
+                                         i_jPitch - (i_jPitch / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                     }
                 }
-                if (jPitch <= 2040) {
+                if (i_jPitch <= tCount * 64 && i_jPitch <= 2040) {
                     VectorBarrier();
-                    for (int64_t col2 = 0; col2 < jPitch; col2 += 64) {
+                    for (int64_t col2 = 0; col2 < i_jPitch; col2 += 64) {
                         for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                            AscendC::Add(h_resOut[first2 * jPitch + col2], tmp[first2 * jPitch + col2], biasIn[col2],
-                                         MinOf(64, jPitch - col2), MinOf(255, tCount - first2),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (jPitch / 8), (jPitch / 8), 0));
+                            AscendC::Add(h_resOut[first2 * i_jPitch + col2], biasIn[col2],
+                                         tmp[first2 * i_jPitch + col2], MinOf(64, i_jPitch - col2),
+                                         MinOf(255, tCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (i_jPitch / 8), 0, (i_jPitch / 8)));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(h_resOut[jPitch * t], tmp[jPitch * t], biasIn, jPitch);
+                        AscendC::Add(h_resOut[i_jPitch * t], biasIn, tmp[i_jPitch * t], i_jPitch);
                     }
                 }
                 out0Queue_.EnQue(h_resOut);
                 h_resOut = out0Queue_.DeQue<float>();
-                AscendC::DataCopyPad(
-                    h_resGm_[R_ * n_ * tStart + i1 * n_ + jStart], h_resOut,
-                    AscendC::DataCopyExtParams(tCount, jCount * 4, ((jPitch * 4 - CeilDiv(jCount * 4, 32) * 32) / 32),
-                                               R_ * n_ * 4 - jCount * 4, 0));
+                AscendC::DataCopyPad(h_resGm_[R_ * n_ * tStart + i_jStart], h_resOut,
+                                     AscendC::DataCopyExtParams(tCount, i_jCount * 4,
+                                                                ((i_jPitch * 4 - CeilDiv(i_jCount * 4, 32) * 32) / 32),
+                                                                R_ * n_ * 4 - i_jCount * 4, 0));
                 out0Queue_.FreeTensor(h_resOut);
                 in2Queue_.FreeTensor(mixWsIn);
                 in3Queue_.FreeTensor(rWsIn);
@@ -187,8 +188,7 @@ private:
     int64_t A_;
     int64_t R_;
     int64_t T_;
-    int64_t hResJTile_;
-    int64_t hResJTiles_;
+    int64_t hResIJTile_;
     int64_t hResPer_;
     int64_t hResTTile_;
     int64_t hResTTiles_;

@@ -36,12 +36,12 @@ public:
             const int64_t tCount = MinOf(invRmsTTile_, T_ - tStart);
             const int64_t tPitch = RoundUp(tCount, 8);
             // inv_rms[t] = r[t]
+            AscendC::LocalTensor<float> inv_rmsOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> rWsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(rWsIn, rWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(rWsIn);
             rWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsOut = out0Queue_.AllocTensor<float>();
             AscendC::Muls(inv_rmsOut, rWsIn, 1.0f, tPitch);
             out0Queue_.EnQue(inv_rmsOut);
             inv_rmsOut = out0Queue_.DeQue<float>();

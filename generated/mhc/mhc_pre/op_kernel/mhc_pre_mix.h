@@ -9,81 +9,156 @@
 namespace MhcPreKernel
 {
 
-/// mix (cube)
+/// mix
 class MhcPreMix
 {
 public:
-    __aicore__ inline void Init(GM_ADDR phi, GM_ADDR workspace, const MhcPreTilingData &tiling)
+    __aicore__ inline void Init(GM_ADDR workspace, const MhcPreTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
         R_ = tiling.R;
         T_ = tiling.T;
-        mixBaseM_ = tiling.mixBaseM;
-        mixBaseN_ = tiling.mixBaseN;
-        mixKa_ = tiling.mixKa;
-        mixKb_ = tiling.mixKb;
-        mixM_ = tiling.mixM;
-        mixN_ = tiling.mixN;
-        mixPanels_ = tiling.mixPanels;
+        mixKTile_ = tiling.mixKTile;
+        mixKTiles_ = tiling.mixKTiles;
         mixPer_ = tiling.mixPer;
-        mixRowTiles_ = tiling.mixRowTiles;
+        mixTTile_ = tiling.mixTTile;
         mixWork_ = tiling.mixWork;
         mixWsStart_ = tiling.mixWsStart;
-        mix_factorWsStart_ = tiling.mix_factorWsStart;
+        mix_productWsStart_ = tiling.mix_productWsStart;
         n_ = tiling.n;
-        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * R_ * n_ * n_ + D_ * n_ * n_ * 2);
+        ceilMixKTileBy256_ = CeilDiv(mixKTile_, 256);
         mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
-        mix_factorWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mix_factorWsStart_), D_ * T_ * n_);
+        mix_productWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mix_productWsStart_),
+                                         R_ * T_ * n_ * 3 + T_ * n_ * 6);
+        pipe->InitBuffer(in0Queue_, 2, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilMixKTileBy256_ * mixTTile_ * 256);
     }
 
     __aicore__ inline void Process()
     {
-        mm.SetOrgShape(mixM_, mixN_, mixKa_, mixKb_, R_ * n_ + n_ * 2);
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, mixKTile_ * mixTTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, mixKTile_ * mixTTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, mixKTile_ * mixTTile_);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilMixKTileBy256_ * mixTTile_ * 64);
         for (int64_t item = blockIdx_ * mixPer_; item < MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_); ++item) {
-            const int64_t col = mixBaseN_ * (item % mixPanels_);
-            const int64_t cols = MinOf(mixBaseN_, R_ * n_ + n_ * 2 - col);
-            const int64_t row = mixBaseM_ * (((item / mixPanels_)) % mixRowTiles_);
-            const int64_t rows = MinOf(mixBaseM_, T_ - row);
-            int64_t pairs = 0;
-            mm.SetSingleShape(rows, cols, D_ * n_);
-            mm.SetTensorA(mix_factorWsGm_[D_ * n_ * row], false);
-            mm.SetTensorB(phiGm_[D_ * col * n_], true);
-            mm.template Iterate<true>(pairs != 0);
-            pairs = 1;
-            mm.template GetTensorC<true>(mixWsGm_[R_ * n_ * row + n_ * row * 2 + col], 0);
+            const int64_t kStart = mixKTile_ * (item % mixKTiles_);
+            const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
+            const int64_t kPitch = RoundUp(kCount, 64);
+            const int64_t tStart = mixTTile_ * (item / mixKTiles_);
+            const int64_t tCount = MinOf(mixTTile_, T_ - tStart);
+            // mix[t, k] = sum[i, d](x[t, i, d] * gamma[i, d] * phi[k, D*i + d])
+            AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
+            AscendC::LocalTensor<float> mix_productWsIn = in0Queue_.AllocTensor<float>();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::DataCopyPad(
+                    mix_productWsIn[RoundUp(kCount, 8) * t],
+                    mix_productWsGm_[R_ * n_ * tStart * 3 + R_ * n_ * t * 3 + n_ * tStart * 6 + n_ * t * 6 + kStart],
+                    AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(mix_productWsIn);
+            mix_productWsIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> mix_productWsTile = calc0Buf_.Get<float>();
+            VectorBarrier();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::Muls(mix_productWsTile[kPitch * t], mix_productWsIn[RoundUp(kCount, 8) * t], 1.0f,
+                              RoundUp(kCount, 8));
+            }
+            in0Queue_.FreeTensor(mix_productWsIn);
+            AscendC::LocalTensor<float> mix_productWsIn1 = in0Queue_.AllocTensor<float>();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::DataCopyPad(mix_productWsIn1[RoundUp(kCount, 8) * t],
+                                     mix_productWsGm_[R_ * n_ * tStart * 3 + R_ * n_ * t * 3 + R_ * n_ +
+                                                      n_ * tStart * 6 + n_ * t * 6 + kStart + n_ * 2],
+                                     AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(mix_productWsIn1);
+            mix_productWsIn1 = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> mix_productWsTile1 = calc1Buf_.Get<float>();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::Muls(mix_productWsTile1[kPitch * t], mix_productWsIn1[RoundUp(kCount, 8) * t], 1.0f,
+                              RoundUp(kCount, 8));
+            }
+            in0Queue_.FreeTensor(mix_productWsIn1);
+            VectorBarrier();
+            AscendC::Add(mix_productWsTile1, mix_productWsTile, mix_productWsTile1, kPitch * tCount);
+            AscendC::LocalTensor<float> mix_productWsIn2 = in0Queue_.AllocTensor<float>();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::DataCopyPad(mix_productWsIn2[RoundUp(kCount, 8) * t],
+                                     mix_productWsGm_[R_ * n_ * tStart * 3 + R_ * n_ * t * 3 + R_ * n_ * 2 +
+                                                      n_ * tStart * 6 + n_ * t * 6 + kStart + n_ * 4],
+                                     AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(mix_productWsIn2);
+            mix_productWsIn2 = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> mix_productWsTile2 = calc2Buf_.Get<float>();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::Muls(mix_productWsTile2[kPitch * t], mix_productWsIn2[RoundUp(kCount, 8) * t], 1.0f,
+                              RoundUp(kCount, 8));
+            }
+            in0Queue_.FreeTensor(mix_productWsIn2);
+            VectorBarrier();
+            AscendC::Add(mix_productWsTile1, mix_productWsTile1, mix_productWsTile2, kPitch * tCount);
+            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Sub(tmp, mix_productWsTile, mix_productWsTile, kPitch * tCount);
+            AscendC::LocalTensor<uint8_t> mask = calc3Buf_.Get<uint8_t>();
+            VectorBarrier();
+            AscendC::CompareScalar(mask, tmp, 0.0f, AscendC::CMPMODE::EQ, kPitch * tCount);
+            VectorBarrier();
+            AscendC::Select(mixWsOut, mask, mix_productWsTile1, mix_productWsTile,
+                            AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, kPitch * tCount);
+            out0Queue_.EnQue(mixWsOut);
+            mixWsOut = out0Queue_.DeQue<float>();
+            AscendC::DataCopyPad(
+                mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + kStart], mixWsOut,
+                AscendC::DataCopyExtParams(tCount, kCount * 4, ((kPitch * 4 - CeilDiv(kCount * 4, 32) * 32) / 32),
+                                           R_ * n_ * 4 + n_ * 8 - kCount * 4, 0));
+            out0Queue_.FreeTensor(mixWsOut);
         }
-        mm.End();
     }
 
-    AscendC::Matmul<AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float, false>,
-                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float, true>,
-                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float>,
-                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float>, CubeConfig>
-        mm;
-
 private:
-    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // mix_productWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mixWsOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // mix_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // mix_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // mix_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // mask
     AscendC::GlobalTensor<float> mixWsGm_;
-    AscendC::GlobalTensor<float> mix_factorWsGm_;
+    AscendC::GlobalTensor<float> mix_productWsGm_;
     int64_t blockIdx_;
-    int64_t D_;
     int64_t R_;
     int64_t T_;
-    int64_t mixBaseM_;
-    int64_t mixBaseN_;
-    int64_t mixKa_;
-    int64_t mixKb_;
-    int64_t mixM_;
-    int64_t mixN_;
-    int64_t mixPanels_;
+    int64_t mixKTile_;
+    int64_t mixKTiles_;
     int64_t mixPer_;
-    int64_t mixRowTiles_;
+    int64_t mixTTile_;
     int64_t mixWork_;
     int64_t mixWsStart_;
-    int64_t mix_factorWsStart_;
+    int64_t mix_productWsStart_;
     int64_t n_;
+    int64_t ceilMixKTileBy256_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreMixStage(GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreMix stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// mix
 template <typename Element>
@@ -166,6 +241,8 @@ public:
                 const int64_t kStart = mixKTile_ * tile;
                 const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
                 // mix[t, k] = sum[i, d](x[t, i, d] * gamma[i, d] * phi[k, D*i + d])
+                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
+                AscendC::Mul(tmp, xTile, gammaIn, ceilDBy16_ * n_ * 16);
                 AscendC::LocalTensor<float> phiIn = in2Queue_.AllocTensor<float>();
                 for (int64_t first = 0; first < kCount * n_; first += 4095) {
                     AscendC::DataCopyPad(phiIn[ceilDBy16_ * first * 16], phiGm_[D_ * kStart * n_ + D_ * first],
@@ -175,8 +252,6 @@ public:
                 }
                 in2Queue_.EnQue(phiIn);
                 phiIn = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-                AscendC::Mul(tmp, xTile, gammaIn, ceilDBy16_ * n_ * 16);
                 AscendC::LocalTensor<float> tmp1 = calc2Buf_.Get<float>();
                 if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
                     VectorBarrier();
@@ -366,11 +441,10 @@ public:
         pipe->InitBuffer(out0Queue_, 2, ceilMixKTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilMixKTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, mixDTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, mixDTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, mixDTile_ * mixKTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilMixKTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilMixKTileBy8_ * 2048);
-        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy8_ * 256);
+        pipe->InitBuffer(calc2Buf_, mixDTile_ * mixKTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilMixKTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilMixKTileBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilMixKTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -380,15 +454,13 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, mixDTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, mixDTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, mixDTile_ * mixKTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, mixDTile_ * mixKTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilMixKTileBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilMixKTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilMixKTileBy8_ * 512);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilMixKTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilMixKTileBy8_ * 64);
         for (int64_t item = blockIdx_ * mixPer_; item < MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_); ++item) {
             const int64_t kStart = mixKTile_ * (item % mixKTiles_);
             const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
@@ -417,6 +489,8 @@ public:
                                                                               static_cast<float>(0)));
                     in1Queue_.EnQue(gammaIn);
                     gammaIn = in1Queue_.DeQue<float>();
+                    VectorBarrier();
+                    AscendC::Mul(xTile, xTile, gammaIn, dPitch);
                     AscendC::LocalTensor<float> phiIn = in2Queue_.AllocTensor<float>();
                     AscendC::DataCopyPad(phiIn, phiGm_[D_ * kStart * n_ + D_ * i + dStart],
                                          AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
@@ -425,14 +499,11 @@ public:
                     in2Queue_.EnQue(phiIn);
                     phiIn = in2Queue_.DeQue<float>();
                     AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
-                    VectorBarrier();
-                    AscendC::Mul(tmp, xTile, gammaIn, dPitch);
-                    AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
                     if (dPitch <= kCount * 64 && dPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < dPitch; col += 64) {
                             for (int64_t first = 0; first < kCount; first += 255) {
-                                AscendC::Mul(tmp1[dPitch * first + col], tmp[col], phiIn[dPitch * first + col],
+                                AscendC::Mul(tmp[dPitch * first + col], xTile[col], phiIn[dPitch * first + col],
                                              MinOf(64, dPitch - col), MinOf(255, kCount - first),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), 0, (dPitch / 8)));
                             }
@@ -440,18 +511,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t k = 0; k < kCount; ++k) {
-                            AscendC::Mul(tmp1[dPitch * k], tmp, phiIn[dPitch * k], dPitch);
+                            AscendC::Mul(tmp[dPitch * k], xTile, phiIn[dPitch * k], dPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(kCount, 8) * 512);
                     if (dPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first1 = 0; first1 < kCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp1[dPitch * first1 + col1], acc[first1 * 64],
+                                AscendC::Add(acc[first1 * 64], tmp[dPitch * first1 + col1], acc[first1 * 64],
                                              MinOf(64, dCount - col1), MinOf(255, kCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                             }
@@ -460,13 +531,13 @@ public:
                         for (int64_t row = 0; row < kCount; ++row) {
                             for (int64_t start = 0; start < (dCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp1[dPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], tmp[dPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (dCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (dCount - (dCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp1[dPitch * row + (dCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], tmp[dPitch * row + (dCount / 64) * 64], acc[row * 64],
                                              dCount - (dCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -508,10 +579,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<float> gammaGm_;
@@ -569,9 +639,7 @@ public:
         pipe->InitBuffer(calc1Buf_, mixKTile_ * mixTTile_ * 4);
         pipe->InitBuffer(calc2Buf_, mixKTile_ * mixTTile_ * 4);
         pipe->InitBuffer(calc3Buf_, mixKTile_ * mixTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, mixKTile_ * mixTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, mixKTile_ * mixTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy256_ * mixTTile_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilMixKTileBy256_ * mixTTile_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -585,11 +653,7 @@ public:
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, mixKTile_ * mixTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, mixKTile_ * mixTTile_);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, mixKTile_ * mixTTile_);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy256_ * mixTTile_ * 64);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilMixKTileBy256_ * mixTTile_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * mixPer_; item < MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_); ++item) {
             const int64_t kStart = mixKTile_ * (item % mixKTiles_);
@@ -598,6 +662,7 @@ public:
             const int64_t tStart = mixTTile_ * (item / mixKTiles_);
             const int64_t tCount = MinOf(mixTTile_, T_ - tStart);
             // mix[t, k] = sum[i, d](x[t, i, d] * 1.0 * phi[k, D*i + d])
+            AscendC::LocalTensor<float> mix_sumTile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> mix_sum_productWsIn = in0Queue_.AllocTensor<float>();
             for (int64_t t = 0; t < tCount; ++t) {
                 AscendC::DataCopyPad(mix_sum_productWsIn[RoundUp(kCount, 8) * t],
@@ -608,7 +673,7 @@ public:
             }
             in0Queue_.EnQue(mix_sum_productWsIn);
             mix_sum_productWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mix_sum_productWsTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> mix_sum_productWsTile = calc1Buf_.Get<float>();
             for (int64_t t = 0; t < tCount; ++t) {
                 AscendC::Muls(mix_sum_productWsTile[kPitch * t], mix_sum_productWsIn[RoundUp(kCount, 8) * t], 1.0f,
                               RoundUp(kCount, 8));
@@ -624,12 +689,14 @@ public:
             }
             in0Queue_.EnQue(mix_sum_productWsIn1);
             mix_sum_productWsIn1 = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mix_sum_productWsTile1 = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> mix_sum_productWsTile1 = calc2Buf_.Get<float>();
             for (int64_t t = 0; t < tCount; ++t) {
                 AscendC::Muls(mix_sum_productWsTile1[kPitch * t], mix_sum_productWsIn1[RoundUp(kCount, 8) * t], 1.0f,
                               RoundUp(kCount, 8));
             }
             in0Queue_.FreeTensor(mix_sum_productWsIn1);
+            VectorBarrier();
+            AscendC::Add(mix_sum_productWsTile1, mix_sum_productWsTile, mix_sum_productWsTile1, kPitch * tCount);
             AscendC::LocalTensor<float> mix_sum_productWsIn2 = in0Queue_.AllocTensor<float>();
             for (int64_t t = 0; t < tCount; ++t) {
                 AscendC::DataCopyPad(mix_sum_productWsIn2[RoundUp(kCount, 8) * t],
@@ -640,26 +707,23 @@ public:
             }
             in0Queue_.EnQue(mix_sum_productWsIn2);
             mix_sum_productWsIn2 = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mix_sum_productWsTile2 = calc2Buf_.Get<float>();
+            AscendC::LocalTensor<float> mix_sum_productWsTile2 = calc3Buf_.Get<float>();
             for (int64_t t = 0; t < tCount; ++t) {
                 AscendC::Muls(mix_sum_productWsTile2[kPitch * t], mix_sum_productWsIn2[RoundUp(kCount, 8) * t], 1.0f,
                               RoundUp(kCount, 8));
             }
             in0Queue_.FreeTensor(mix_sum_productWsIn2);
-            AscendC::LocalTensor<float> mix_sumTile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Add(tmp, mix_sum_productWsTile, mix_sum_productWsTile1, kPitch * tCount);
+            AscendC::Add(mix_sum_productWsTile1, mix_sum_productWsTile1, mix_sum_productWsTile2, kPitch * tCount);
+            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Add(tmp, tmp, mix_sum_productWsTile2, kPitch * tCount);
-            AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
-            AscendC::Sub(tmp1, mix_sum_productWsTile, mix_sum_productWsTile, kPitch * tCount);
-            AscendC::LocalTensor<uint8_t> mask = calc6Buf_.Get<uint8_t>();
+            AscendC::Sub(tmp, mix_sum_productWsTile, mix_sum_productWsTile, kPitch * tCount);
+            AscendC::LocalTensor<uint8_t> mask = calc4Buf_.Get<uint8_t>();
             VectorBarrier();
-            AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::EQ, kPitch * tCount);
+            AscendC::CompareScalar(mask, tmp, 0.0f, AscendC::CMPMODE::EQ, kPitch * tCount);
             VectorBarrier();
-            AscendC::Select(mix_sumTile, mask, tmp, mix_sum_productWsTile, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE,
-                            kPitch * tCount);
+            AscendC::Select(mix_sumTile, mask, mix_sum_productWsTile1, mix_sum_productWsTile,
+                            AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, kPitch * tCount);
             AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
             AscendC::Muls(mixWsOut, mix_sumTile, 1.0f, kPitch * tCount);
@@ -676,13 +740,11 @@ public:
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // mix_sum_productWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mixWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // mix_sum_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // mix_sumTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // mix_sum_productWsTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // mix_sum_productWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // mix_sumTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // mix_sum_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // mask
     AscendC::GlobalTensor<float> mixWsGm_;
     AscendC::GlobalTensor<float> mix_sum_productWsGm_;
     int64_t blockIdx_;
@@ -780,6 +842,8 @@ public:
                 const int64_t kStart = mixKTile_ * tile;
                 const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
                 // mix[t, k] = sum[i, d](x[t, i, d] * 1.0 * phi[k, D*i + d])
+                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
+                AscendC::Muls(tmp, xTile, 1.0f, ceilDBy16_ * n_ * 16);
                 AscendC::LocalTensor<float> phiIn = in1Queue_.AllocTensor<float>();
                 for (int64_t first = 0; first < kCount * n_; first += 4095) {
                     AscendC::DataCopyPad(phiIn[ceilDBy16_ * first * 16], phiGm_[D_ * kStart * n_ + D_ * first],
@@ -789,8 +853,6 @@ public:
                 }
                 in1Queue_.EnQue(phiIn);
                 phiIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-                AscendC::Muls(tmp, xTile, 1.0f, ceilDBy16_ * n_ * 16);
                 AscendC::LocalTensor<float> tmp1 = calc2Buf_.Get<float>();
                 if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
                     VectorBarrier();
@@ -974,11 +1036,10 @@ public:
         pipe->InitBuffer(out0Queue_, 2, ceilMixKTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilMixKTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, mixDTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, mixDTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, mixDTile_ * mixKTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilMixKTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilMixKTileBy8_ * 2048);
-        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy8_ * 256);
+        pipe->InitBuffer(calc2Buf_, mixDTile_ * mixKTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilMixKTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilMixKTileBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilMixKTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -988,15 +1049,13 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, mixDTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, mixDTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, mixDTile_ * mixKTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, mixDTile_ * mixKTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilMixKTileBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilMixKTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilMixKTileBy8_ * 512);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilMixKTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilMixKTileBy8_ * 64);
         for (int64_t item = blockIdx_ * mixPer_; item < MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_); ++item) {
             const int64_t kStart = mixKTile_ * (item % mixKTiles_);
             const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
@@ -1018,6 +1077,8 @@ public:
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch);
                     in0Queue_.FreeTensor(xIn);
+                    VectorBarrier();
+                    AscendC::Muls(xTile, xTile, 1.0f, dPitch);
                     AscendC::LocalTensor<float> phiIn = in1Queue_.AllocTensor<float>();
                     AscendC::DataCopyPad(phiIn, phiGm_[D_ * kStart * n_ + D_ * i + dStart],
                                          AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
@@ -1026,14 +1087,11 @@ public:
                     in1Queue_.EnQue(phiIn);
                     phiIn = in1Queue_.DeQue<float>();
                     AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
-                    VectorBarrier();
-                    AscendC::Muls(tmp, xTile, 1.0f, dPitch);
-                    AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
                     if (dPitch <= kCount * 64 && dPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < dPitch; col += 64) {
                             for (int64_t first = 0; first < kCount; first += 255) {
-                                AscendC::Mul(tmp1[dPitch * first + col], tmp[col], phiIn[dPitch * first + col],
+                                AscendC::Mul(tmp[dPitch * first + col], xTile[col], phiIn[dPitch * first + col],
                                              MinOf(64, dPitch - col), MinOf(255, kCount - first),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), 0, (dPitch / 8)));
                             }
@@ -1041,18 +1099,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t k = 0; k < kCount; ++k) {
-                            AscendC::Mul(tmp1[dPitch * k], tmp, phiIn[dPitch * k], dPitch);
+                            AscendC::Mul(tmp[dPitch * k], xTile, phiIn[dPitch * k], dPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(kCount, 8) * 512);
                     if (dPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first1 = 0; first1 < kCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp1[dPitch * first1 + col1], acc[first1 * 64],
+                                AscendC::Add(acc[first1 * 64], tmp[dPitch * first1 + col1], acc[first1 * 64],
                                              MinOf(64, dCount - col1), MinOf(255, kCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                             }
@@ -1061,13 +1119,13 @@ public:
                         for (int64_t row = 0; row < kCount; ++row) {
                             for (int64_t start = 0; start < (dCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp1[dPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], tmp[dPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (dCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (dCount - (dCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp1[dPitch * row + (dCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], tmp[dPitch * row + (dCount / 64) * 64], acc[row * 64],
                                              dCount - (dCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -1107,10 +1165,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<float> mixWsGm_;
@@ -1140,8 +1197,87 @@ __aicore__ inline void RunMhcPreMixVariant6Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR
     stage.Process();
 }
 
-/// mix
+/// mix (cube)
 class MhcPreMixVariant7
+{
+public:
+    __aicore__ inline void Init(GM_ADDR workspace, const MhcPreTilingData &tiling)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        R_ = tiling.R;
+        T_ = tiling.T;
+        mixBaseM_ = tiling.mixBaseM;
+        mixBaseN_ = tiling.mixBaseN;
+        mixKa_ = tiling.mixKa;
+        mixKb_ = tiling.mixKb;
+        mixM_ = tiling.mixM;
+        mixN_ = tiling.mixN;
+        mixPanels_ = tiling.mixPanels;
+        mixPer_ = tiling.mixPer;
+        mixRowTiles_ = tiling.mixRowTiles;
+        mixWork_ = tiling.mixWork;
+        mixWsStart_ = tiling.mixWsStart;
+        mix_factor1WsStart_ = tiling.mix_factor1WsStart;
+        mix_factorWsStart_ = tiling.mix_factorWsStart;
+        n_ = tiling.n;
+        mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
+        mix_factorWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mix_factorWsStart_), D_ * T_ * n_);
+        mix_factor1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mix_factor1WsStart_),
+                                         D_ * R_ * n_ * n_ + D_ * n_ * n_ * 2);
+    }
+
+    __aicore__ inline void Process()
+    {
+        mm.SetOrgShape(mixM_, mixN_, mixKa_, mixKb_, R_ * n_ + n_ * 2);
+        for (int64_t item = blockIdx_ * mixPer_; item < MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_); ++item) {
+            const int64_t col = mixBaseN_ * (item % mixPanels_);
+            const int64_t cols = MinOf(mixBaseN_, R_ * n_ + n_ * 2 - col);
+            const int64_t row = mixBaseM_ * (((item / mixPanels_)) % mixRowTiles_);
+            const int64_t rows = MinOf(mixBaseM_, T_ - row);
+            int64_t pairs = 0;
+            mm.SetSingleShape(rows, cols, D_ * n_);
+            mm.SetTensorA(mix_factorWsGm_[D_ * n_ * row], false);
+            mm.SetTensorB(mix_factor1WsGm_[D_ * col * n_], true);
+            mm.template Iterate<true>(pairs != 0);
+            pairs = 1;
+            mm.template GetTensorC<true>(mixWsGm_[R_ * n_ * row + n_ * row * 2 + col], 0);
+        }
+        mm.End();
+    }
+
+    AscendC::Matmul<AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float, false>,
+                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float, true>,
+                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float>,
+                    AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, float>, CubeConfig>
+        mm;
+
+private:
+    AscendC::GlobalTensor<float> mixWsGm_;
+    AscendC::GlobalTensor<float> mix_factorWsGm_;
+    AscendC::GlobalTensor<float> mix_factor1WsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t R_;
+    int64_t T_;
+    int64_t mixBaseM_;
+    int64_t mixBaseN_;
+    int64_t mixKa_;
+    int64_t mixKb_;
+    int64_t mixM_;
+    int64_t mixN_;
+    int64_t mixPanels_;
+    int64_t mixPer_;
+    int64_t mixRowTiles_;
+    int64_t mixWork_;
+    int64_t mixWsStart_;
+    int64_t mix_factor1WsStart_;
+    int64_t mix_factorWsStart_;
+    int64_t n_;
+};
+
+/// mix
+class MhcPreMixVariant8
 {
 public:
     __aicore__ inline void Init(GM_ADDR workspace, const MhcPreTilingData &tiling, AscendC::TPipe *pipe)
@@ -1173,6 +1309,7 @@ public:
             const int64_t tStart = mixTTile_ * (item / mixKTiles_);
             const int64_t tCount = MinOf(mixTTile_, T_ - tStart);
             // mix[t, k] = sum[i, d](x[t, i, d] * 1.0 * phi[k, D*i + d])
+            AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> mix_sumWsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(
                 mix_sumWsIn, mix_sumWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + kStart],
@@ -1180,7 +1317,6 @@ public:
                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(mix_sumWsIn);
             mix_sumWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
             AscendC::Muls(mixWsOut, mix_sumWsIn, 1.0f, kPitch * tCount);
             out0Queue_.EnQue(mixWsOut);
             mixWsOut = out0Queue_.DeQue<float>();
@@ -1212,10 +1348,10 @@ private:
 };
 
 /// The stage from start to end.
-__aicore__ inline void RunMhcPreMixVariant7Stage(GM_ADDR workspace, const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreMixVariant8Stage(GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     AscendC::TPipe pipe;
-    MhcPreMixVariant7 stage;
+    MhcPreMixVariant8 stage;
     stage.Init(workspace, tiling, &pipe);
     stage.Process();
 }

@@ -9,540 +9,9 @@
 namespace MhcPreKernel
 {
 
-/// mix_factor, sum_1, r
-template <typename Element>
-class MhcPreR
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR gamma, GM_ADDR workspace, const MhcPreTilingData &tiling,
-                                AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        T_ = tiling.T;
-        mix_factorWsStart_ = tiling.mix_factorWsStart;
-        n_ = tiling.n;
-        rPer_ = tiling.rPer;
-        rTTile_ = tiling.rTTile;
-        rWork_ = tiling.rWork;
-        rWsStart_ = tiling.rWsStart;
-        norm_eps_ = tiling.norm_eps;
-        ceilDBy16_ = CeilDiv(D_, 16);
-        divDBy64_ = D_ / 64;
-        ceilRTTileBy16_ = CeilDiv(rTTile_, 16);
-        ceilRTTileBy8_ = CeilDiv(rTTile_, 8);
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
-        mix_factorWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mix_factorWsStart_), D_ * T_ * n_);
-        rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 1, ceilDBy16_ * n_ * 64);
-        pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * n_ * rTTile_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * n_ * rTTile_ * 64);
-        pipe->InitBuffer(out1Queue_, 2, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * n_ * rTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilDBy16_ * n_ * rTTile_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * rTTile_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilRTTileBy8_ * 2048);
-        pipe->InitBuffer(calc5Buf_, ceilRTTileBy8_ * 256);
-        pipe->InitBuffer(calc6Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilRTTileBy16_ * 64);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * n_ * rTTile_ * 16);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * n_ * rTTile_ * 16);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * rTTile_ * 16);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilRTTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilRTTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> gammaIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(
-            gammaIn, gammaGm_, AscendC::DataCopyExtParams(n_, D_ * 4, 0, 0, 0),
-            AscendC::DataCopyPadExtParams<float>(true, 0, ceilDBy16_ * 16 - CeilDiv(D_, 8) * 8, static_cast<float>(0)));
-        in0Queue_.EnQue(gammaIn);
-        gammaIn = in0Queue_.DeQue<float>();
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * rPer_; item < MinOf(rWork_, blockIdx_ * rPer_ + rPer_); ++item) {
-            const int64_t tStart = item * rTTile_;
-            const int64_t tCount = MinOf(rTTile_, T_ - tStart);
-            // mix[t, k] = sum[i, d](x[t, i, d] * gamma[i, d] * phi[k, D*i + d])
-            AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-            for (int64_t first = 0; first < n_ * tCount; first += 4095) {
-                AscendC::DataCopyPad(xIn[ceilDBy16_ * first * 16], xGm_[D_ * n_ * tStart + D_ * first],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), D_ * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in1Queue_.EnQue(xIn);
-            xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
-            in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> mix_factorWsOut = out0Queue_.AllocTensor<float>();
-            if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
-                        for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                            AscendC::Mul(
-                                mix_factorWsOut[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
-                                xTile[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
-                                gammaIn[ceilDBy16_ * i * 16 + col], MinOf(64, ceilDBy16_ * 16 - col),
-                                MinOf(255, tCount - first1),
-                                AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * n_ * 2, ceilDBy16_ * n_ * 2, 0));
-                        }
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Mul(mix_factorWsOut[ceilDBy16_ * n_ * t * 16], xTile[ceilDBy16_ * n_ * t * 16], gammaIn,
-                                 ceilDBy16_ * n_ * 16);
-                }
-            }
-            out0Queue_.EnQue(mix_factorWsOut);
-            mix_factorWsOut = out0Queue_.DeQue<float>();
-            for (int64_t first2 = 0; first2 < n_ * tCount; first2 += 4095) {
-                AscendC::DataCopyPad(mix_factorWsGm_[D_ * n_ * tStart + D_ * first2],
-                                     mix_factorWsOut[ceilDBy16_ * first2 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first2), D_ * 4,
-                                                                ceilDBy16_ * 2 - CeilDiv(D_ * 4, 32), 0, 0));
-            }
-            out0Queue_.FreeTensor(mix_factorWsOut);
-            // r[t] = rsqrt(mean[i, d](square(x[t, i, d])) + norm_eps)
-            AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
-            AscendC::Mul(tmp, xTile, xTile, ceilDBy16_ * n_ * tCount * 16);
-            AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-            if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
-                    for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
-                        AscendC::Add(sum[ceilDBy16_ * first3 * 16 + col1], tmp[ceilDBy16_ * first3 * n_ * 16 + col1],
-                                     tmp[ceilDBy16_ * first3 * n_ * 16 + ceilDBy16_ * 16 + col1],
-                                     MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first3),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * n_ * 2,
-                                                                 ceilDBy16_ * n_ * 2));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum[ceilDBy16_ * t * 16], tmp[ceilDBy16_ * n_ * t * 16],
-                                 tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
-                }
-            }
-            for (int64_t i = 2; i < n_; ++i) {
-                if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                        for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
-                            AscendC::Add(sum[ceilDBy16_ * first4 * 16 + col2], sum[ceilDBy16_ * first4 * 16 + col2],
-                                         tmp[ceilDBy16_ * first4 * n_ * 16 + ceilDBy16_ * i * 16 + col2],
-                                         MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, tCount - first4),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
-                                                                     ceilDBy16_ * n_ * 2));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
-                                     tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                    }
-                }
-            }
-            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
-            if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col3 = 0; col3 < D_; col3 += 64) {
-                    VectorBarrier();
-                    for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
-                        AscendC::Add(acc[first5 * 64], sum[ceilDBy16_ * first5 * 16 + col3], acc[first5 * 64],
-                                     MinOf(64, D_ - col3), MinOf(255, tCount - first5),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
-                    }
-                }
-            } else {
-                for (int64_t row = 0; row < tCount; ++row) {
-                    for (int64_t start = 0; start < divDBy64_; start += 255) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                    }
-                    if (D_ - divDBy64_ * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
-                                     D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
-                    }
-                }
-            }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(tCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(tCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(tCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<float> rWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp1, sum_1Tile, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Adds(tmp1, tmp1, norm_eps_, RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Sqrt(tmp2, tmp1, RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp3, 1.0f, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Div(tmp3, tmp3, tmp2, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Muls(rWsOut, tmp3, 1.0f, RoundUp(tCount, 16));
-            out1Queue_.EnQue(rWsOut);
-            rWsOut = out1Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                rWsGm_[tStart], rWsOut,
-                AscendC::DataCopyExtParams(1, tCount * 4, CeilDiv(tCount, 16) * 2 - CeilDiv(tCount * 4, 32), 0, 0));
-            out1Queue_.FreeTensor(rWsOut);
-        }
-        in0Queue_.FreeTensor(gammaIn);
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // gammaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mix_factorWsOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // rWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<float> gammaGm_;
-    AscendC::GlobalTensor<float> mix_factorWsGm_;
-    AscendC::GlobalTensor<float> rWsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t T_;
-    int64_t mix_factorWsStart_;
-    int64_t n_;
-    int64_t rPer_;
-    int64_t rTTile_;
-    int64_t rWork_;
-    int64_t rWsStart_;
-    int64_t ceilDBy16_;
-    int64_t divDBy64_;
-    int64_t ceilRTTileBy16_;
-    int64_t ceilRTTileBy8_;
-    float norm_eps_;
-};
-
-/// The stage from start to end.
-template <typename Element>
-__aicore__ inline void RunMhcPreRStage(GM_ADDR x, GM_ADDR gamma, GM_ADDR workspace, const MhcPreTilingData &tiling)
-{
-    AscendC::TPipe pipe;
-    MhcPreR<Element> stage;
-    stage.Init(x, gamma, workspace, tiling, &pipe);
-    stage.Process();
-}
-
-/// mix_factor, sum_1, r
-template <typename Element>
-class MhcPreRVariant2
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR gamma, GM_ADDR workspace, const MhcPreTilingData &tiling,
-                                AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        T_ = tiling.T;
-        mix_factorWsStart_ = tiling.mix_factorWsStart;
-        n_ = tiling.n;
-        rDTile_ = tiling.rDTile;
-        rPer_ = tiling.rPer;
-        rTTile_ = tiling.rTTile;
-        rWork_ = tiling.rWork;
-        rWsStart_ = tiling.rWsStart;
-        norm_eps_ = tiling.norm_eps;
-        ceilRTTileBy16_ = CeilDiv(rTTile_, 16);
-        ceilRTTileBy8_ = CeilDiv(rTTile_, 8);
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
-        mix_factorWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mix_factorWsStart_), D_ * T_ * n_);
-        rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 2, n_ * rDTile_ * rTTile_ * 2);
-        pipe->InitBuffer(in1Queue_, 2, n_ * rDTile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, n_ * rDTile_ * rTTile_ * 4);
-        pipe->InitBuffer(out1Queue_, 2, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, n_ * rDTile_ * rTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, n_ * rDTile_ * rTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, rDTile_ * rTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilRTTileBy8_ * 2048);
-        pipe->InitBuffer(calc6Buf_, ceilRTTileBy8_ * 256);
-        pipe->InitBuffer(calc7Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilRTTileBy16_ * 64);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, n_ * rDTile_ * rTTile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, n_ * rDTile_ * rTTile_);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, rDTile_ * rTTile_);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilRTTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilRTTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilRTTileBy16_ * 16);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * rPer_; item < MinOf(rWork_, blockIdx_ * rPer_ + rPer_); ++item) {
-            const int64_t tStart = item * rTTile_;
-            const int64_t tCount = MinOf(rTTile_, T_ - tStart);
-            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, RoundUp(tCount, 16));
-            for (int64_t dStart = 0; dStart < D_; dStart += rDTile_) {
-                const int64_t dCount = MinOf(rDTile_, D_ - dStart);
-                const int64_t dPitch = RoundUp(dCount, 16);
-                // mix[t, k] = sum[i, d](x[t, i, d] * gamma[i, d] * phi[k, D*i + d])
-                AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                for (int64_t first = 0; first < n_ * tCount; first += 4095) {
-                    AscendC::DataCopyPad(xIn[dPitch * first], xGm_[D_ * n_ * tStart + D_ * first + dStart],
-                                         AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), dCount * 2,
-                                                                    D_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                }
-                in0Queue_.EnQue(xIn);
-                xIn = in0Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
-                in0Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(gammaIn, gammaGm_[dStart],
-                                     AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
-                                                                          static_cast<float>(0)));
-                in1Queue_.EnQue(gammaIn);
-                gammaIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> mix_factorWsOut = out0Queue_.AllocTensor<float>();
-                if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t col = 0; col < dPitch; col += 64) {
-                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                                AscendC::Mul(
-                                    mix_factorWsOut[dPitch * first1 * n_ + dPitch * i + col],
-                                    xTile[dPitch * first1 * n_ + dPitch * i + col], gammaIn[dPitch * i + col],
-                                    MinOf(64, dPitch - col), MinOf(255, tCount - first1),
-                                    AscendC::BinaryRepeatParams(1, 1, 1, ((dPitch * n_) / 8), ((dPitch * n_) / 8), 0));
-                            }
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Mul(mix_factorWsOut[dPitch * n_ * t], xTile[dPitch * n_ * t], gammaIn, dPitch * n_);
-                    }
-                }
-                out0Queue_.EnQue(mix_factorWsOut);
-                mix_factorWsOut = out0Queue_.DeQue<float>();
-                for (int64_t first2 = 0; first2 < n_ * tCount; first2 += 4095) {
-                    AscendC::DataCopyPad(mix_factorWsGm_[D_ * n_ * tStart + D_ * first2 + dStart],
-                                         mix_factorWsOut[dPitch * first2],
-                                         AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first2), dCount * 4,
-                                                                    ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                                                    D_ * 4 - dCount * 4, 0));
-                }
-                out0Queue_.FreeTensor(mix_factorWsOut);
-                in1Queue_.FreeTensor(gammaIn);
-                // r[t] = rsqrt(mean[i, d](square(x[t, i, d])) + norm_eps)
-                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
-                AscendC::Mul(tmp, xTile, xTile, dPitch * n_ * tCount);
-                AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-                if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                        for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
-                            AscendC::Add(sum[dPitch * first3 + col1], tmp[dPitch * first3 * n_ + col1],
-                                         tmp[dPitch * first3 * n_ + col1 + dPitch], MinOf(64, dPitch - col1),
-                                         MinOf(255, tCount - first3),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), ((dPitch * n_) / 8),
-                                                                     ((dPitch * n_) / 8)));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
-                    }
-                }
-                for (int64_t i = 2; i < n_; ++i) {
-                    if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
-                            for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
-                                AscendC::Add(sum[dPitch * first4 + col2], sum[dPitch * first4 + col2],
-                                             tmp[dPitch * first4 * n_ + dPitch * i + col2], MinOf(64, dPitch - col2),
-                                             MinOf(255, tCount - first4),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
-                                                                         ((dPitch * n_) / 8)));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i], dPitch);
-                        }
-                    }
-                }
-                AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
-                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
-                if (dPitch <= 2040) {
-                    for (int64_t col3 = 0; col3 < dCount; col3 += 64) {
-                        VectorBarrier();
-                        for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
-                            AscendC::Add(acc[first5 * 64], sum[dPitch * first5 + col3], acc[first5 * 64],
-                                         MinOf(64, dCount - col3), MinOf(255, tCount - first5),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
-                        }
-                    }
-                } else {
-                    for (int64_t row = 0; row < tCount; ++row) {
-                        for (int64_t start = 0; start < (dCount / 64); start += 255) {
-                            VectorBarrier();
-                            AscendC::Add(acc[row * 64], sum[dPitch * row + start * 64], acc[row * 64], 64,
-                                         MinOf(255, (dCount / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                        }
-                        if (dCount - (dCount / 64) * 64 > 0) {
-                            VectorBarrier();
-                            AscendC::Add(acc[row * 64], sum[dPitch * row + (dCount / 64) * 64], acc[row * 64],
-                                         dCount - (dCount / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
-                        }
-                    }
-                }
-                VectorBarrier();
-                for (int64_t strip = 0; strip < RoundUp(tCount, 8); strip += 248) {
-                    AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64],
-                                                   MinOf(248, RoundUp(tCount, 8) - strip), 64, 1, 1, 8);
-                }
-                VectorBarrier();
-                for (int64_t strip1 = 0; strip1 < CeilDiv(tCount, 8); strip1 += 255) {
-                    AscendC::BlockReduceSum<float>(sum1[strip1 * 8], part[strip1 * 64],
-                                                   MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
-                }
-                VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, sum1, RoundUp(tCount, 16));
-            }
-            AscendC::LocalTensor<float> rWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp1 = calc4Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp1, sumAcc, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Adds(tmp1, tmp1, norm_eps_, RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Sqrt(tmp2, tmp1, RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp3, 1.0f, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Div(tmp3, tmp3, tmp2, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Muls(rWsOut, tmp3, 1.0f, RoundUp(tCount, 16));
-            out1Queue_.EnQue(rWsOut);
-            rWsOut = out1Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                rWsGm_[tStart], rWsOut,
-                AscendC::DataCopyExtParams(1, tCount * 4, CeilDiv(tCount, 16) * 2 - CeilDiv(tCount * 4, 32), 0, 0));
-            out1Queue_.FreeTensor(rWsOut);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mix_factorWsOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // rWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<float> gammaGm_;
-    AscendC::GlobalTensor<float> mix_factorWsGm_;
-    AscendC::GlobalTensor<float> rWsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t T_;
-    int64_t mix_factorWsStart_;
-    int64_t n_;
-    int64_t rDTile_;
-    int64_t rPer_;
-    int64_t rTTile_;
-    int64_t rWork_;
-    int64_t rWsStart_;
-    int64_t ceilRTTileBy16_;
-    int64_t ceilRTTileBy8_;
-    float norm_eps_;
-};
-
-/// The stage from start to end.
-template <typename Element>
-__aicore__ inline void RunMhcPreRVariant2Stage(GM_ADDR x, GM_ADDR gamma, GM_ADDR workspace,
-                                               const MhcPreTilingData &tiling)
-{
-    AscendC::TPipe pipe;
-    MhcPreRVariant2<Element> stage;
-    stage.Init(x, gamma, workspace, tiling, &pipe);
-    stage.Process();
-}
-
 /// sum_1, r
 template <typename Element>
-class MhcPreRVariant3
+class MhcPreR
 {
 public:
     __aicore__ inline void Init(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling, AscendC::TPipe *pipe)
@@ -564,23 +33,22 @@ public:
         rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
         pipe->InitBuffer(in0Queue_, 2, ceilDBy16_ * n_ * rTTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * n_ * rTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilRTTileBy16_ * 64);
+        pipe->InitBuffer(calc0Buf_, ceilRTTileBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * n_ * rTTile_ * 64);
         pipe->InitBuffer(calc2Buf_, ceilDBy16_ * n_ * rTTile_ * 64);
         pipe->InitBuffer(calc3Buf_, ceilDBy16_ * rTTile_ * 64);
         pipe->InitBuffer(calc4Buf_, ceilRTTileBy8_ * 2048);
         pipe->InitBuffer(calc5Buf_, ceilRTTileBy8_ * 256);
         pipe->InitBuffer(calc6Buf_, ceilRTTileBy16_ * 64);
         pipe->InitBuffer(calc7Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilRTTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * n_ * rTTile_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilRTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilRTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * n_ * rTTile_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * n_ * rTTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
@@ -593,13 +61,12 @@ public:
         AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilRTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilRTTileBy16_ * 16);
         VectorBarrier();
         for (int64_t item = blockIdx_ * rPer_; item < MinOf(rWork_, blockIdx_ * rPer_ + rPer_); ++item) {
             const int64_t tStart = item * rTTile_;
             const int64_t tCount = MinOf(rTTile_, T_ - tStart);
             // r[t] = rsqrt(mean[i, d](square(x[t, i, d])) + norm_eps)
+            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
             for (int64_t first = 0; first < n_ * tCount; first += 4095) {
                 AscendC::DataCopyPad(xIn[ceilDBy16_ * first * 16], xGm_[D_ * n_ * tStart + D_ * first],
@@ -608,10 +75,9 @@ public:
             }
             in0Queue_.EnQue(xIn);
             xIn = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
             in0Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
             VectorBarrier();
             AscendC::Mul(tmp, xTile, xTile, ceilDBy16_ * n_ * tCount * 16);
@@ -691,20 +157,19 @@ public:
                                                MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
             }
             AscendC::LocalTensor<float> rWsOut = out0Queue_.AllocTensor<float>();
+            VectorBarrier();
+            AscendC::Muls(sum_1Tile, sum_1Tile, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+            VectorBarrier();
+            AscendC::Adds(sum_1Tile, sum_1Tile, norm_eps_, RoundUp(tCount, 16));
             AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(tmp1, sum_1Tile, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Adds(tmp1, tmp1, norm_eps_, RoundUp(tCount, 16));
+            AscendC::Sqrt(tmp1, sum_1Tile, RoundUp(tCount, 16));
             AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
+            AscendC::Duplicate<float>(tmp2, 1.0f, RoundUp(tCount, 16));
             VectorBarrier();
-            AscendC::Sqrt(tmp2, tmp1, RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp3, 1.0f, RoundUp(tCount, 16));
+            AscendC::Div(tmp2, tmp2, tmp1, RoundUp(tCount, 16));
             VectorBarrier();
-            AscendC::Div(tmp3, tmp3, tmp2, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Muls(rWsOut, tmp3, 1.0f, RoundUp(tCount, 16));
+            AscendC::Muls(rWsOut, tmp2, 1.0f, RoundUp(tCount, 16));
             out0Queue_.EnQue(rWsOut);
             rWsOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
@@ -717,15 +182,14 @@ public:
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // rWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> rWsGm_;
     int64_t blockIdx_;
@@ -745,17 +209,17 @@ private:
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreRVariant3Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreRStage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     AscendC::TPipe pipe;
-    MhcPreRVariant3<Element> stage;
+    MhcPreR<Element> stage;
     stage.Init(x, workspace, tiling, &pipe);
     stage.Process();
 }
 
 /// sum_1, r
 template <typename Element>
-class MhcPreRVariant4
+class MhcPreRVariant2
 {
 public:
     __aicore__ inline void Init(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling, AscendC::TPipe *pipe)
@@ -964,17 +428,17 @@ private:
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreRVariant4Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreRVariant2Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     AscendC::TPipe pipe;
-    MhcPreRVariant4<Element> stage;
+    MhcPreRVariant2<Element> stage;
     stage.Init(x, workspace, tiling, &pipe);
     stage.Process();
 }
 
 /// mix_sum_factor, sum_1, r
 template <typename Element>
-class MhcPreRVariant5
+class MhcPreRVariant3
 {
 public:
     __aicore__ inline void Init(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling, AscendC::TPipe *pipe)
@@ -1008,7 +472,6 @@ public:
         pipe->InitBuffer(calc5Buf_, ceilRTTileBy8_ * 256);
         pipe->InitBuffer(calc6Buf_, ceilRTTileBy16_ * 64);
         pipe->InitBuffer(calc7Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilRTTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -1029,13 +492,12 @@ public:
         AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilRTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilRTTileBy16_ * 16);
         VectorBarrier();
         for (int64_t item = blockIdx_ * rPer_; item < MinOf(rWork_, blockIdx_ * rPer_ + rPer_); ++item) {
             const int64_t tStart = item * rTTile_;
             const int64_t tCount = MinOf(rTTile_, T_ - tStart);
             // mix[t, k] = sum[i, d](x[t, i, d] * 1.0 * phi[k, D*i + d])
+            AscendC::LocalTensor<float> mix_sum_factorWsOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
             for (int64_t first = 0; first < n_ * tCount; first += 4095) {
                 AscendC::DataCopyPad(xIn[ceilDBy16_ * first * 16], xGm_[D_ * n_ * tStart + D_ * first],
@@ -1047,7 +509,6 @@ public:
             AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
             in0Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> mix_sum_factorWsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
             AscendC::Muls(mix_sum_factorWsOut, xTile, 1.0f, ceilDBy16_ * n_ * tCount * 16);
             out0Queue_.EnQue(mix_sum_factorWsOut);
@@ -1139,20 +600,19 @@ public:
                                                MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
             }
             AscendC::LocalTensor<float> rWsOut = out1Queue_.AllocTensor<float>();
+            VectorBarrier();
+            AscendC::Muls(sum_1Tile, sum_1Tile, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+            VectorBarrier();
+            AscendC::Adds(sum_1Tile, sum_1Tile, norm_eps_, RoundUp(tCount, 16));
             AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(tmp1, sum_1Tile, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Adds(tmp1, tmp1, norm_eps_, RoundUp(tCount, 16));
+            AscendC::Sqrt(tmp1, sum_1Tile, RoundUp(tCount, 16));
             AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
+            AscendC::Duplicate<float>(tmp2, 1.0f, RoundUp(tCount, 16));
             VectorBarrier();
-            AscendC::Sqrt(tmp2, tmp1, RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp3, 1.0f, RoundUp(tCount, 16));
+            AscendC::Div(tmp2, tmp2, tmp1, RoundUp(tCount, 16));
             VectorBarrier();
-            AscendC::Div(tmp3, tmp3, tmp2, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Muls(rWsOut, tmp3, 1.0f, RoundUp(tCount, 16));
+            AscendC::Muls(rWsOut, tmp2, 1.0f, RoundUp(tCount, 16));
             out1Queue_.EnQue(rWsOut);
             rWsOut = out1Queue_.DeQue<float>();
             AscendC::DataCopyPad(
@@ -1174,7 +634,6 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> mix_sum_factorWsGm_;
     AscendC::GlobalTensor<float> rWsGm_;
@@ -1196,17 +655,17 @@ private:
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreRVariant5Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreRVariant3Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     AscendC::TPipe pipe;
-    MhcPreRVariant5<Element> stage;
+    MhcPreRVariant3<Element> stage;
     stage.Init(x, workspace, tiling, &pipe);
     stage.Process();
 }
 
 /// mix_sum_factor, sum_1, r
 template <typename Element>
-class MhcPreRVariant6
+class MhcPreRVariant4
 {
 public:
     __aicore__ inline void Init(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling, AscendC::TPipe *pipe)
@@ -1272,6 +731,7 @@ public:
                 const int64_t dCount = MinOf(rDTile_, D_ - dStart);
                 const int64_t dPitch = RoundUp(dCount, 16);
                 // mix[t, k] = sum[i, d](x[t, i, d] * 1.0 * phi[k, D*i + d])
+                AscendC::LocalTensor<float> mix_sum_factorWsOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
                 for (int64_t first = 0; first < n_ * tCount; first += 4095) {
                     AscendC::DataCopyPad(xIn[dPitch * first], xGm_[D_ * n_ * tStart + D_ * first + dStart],
@@ -1284,7 +744,6 @@ public:
                 AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
                 in0Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> mix_sum_factorWsOut = out0Queue_.AllocTensor<float>();
                 VectorBarrier();
                 AscendC::Muls(mix_sum_factorWsOut, xTile, 1.0f, dPitch * n_ * tCount);
                 out0Queue_.EnQue(mix_sum_factorWsOut);
@@ -1435,10 +894,10 @@ private:
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreRVariant6Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreRVariant4Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     AscendC::TPipe pipe;
-    MhcPreRVariant6<Element> stage;
+    MhcPreRVariant4<Element> stage;
     stage.Init(x, workspace, tiling, &pipe);
     stage.Process();
 }

@@ -4,6 +4,8 @@
 #ifndef MHC_PRE_RUN_H
 #define MHC_PRE_RUN_H
 
+#include "mhc_pre_mix_terms.h"
+#include "mhc_pre_mix_product.h"
 #include "mhc_pre_r.h"
 #include "mhc_pre_mix.h"
 #include "mhc_pre_h_post.h"
@@ -14,6 +16,8 @@
 #include "mhc_pre_h_pre.h"
 #include "mhc_pre_mix_sum_terms.h"
 #include "mhc_pre_mix_sum_product.h"
+#include "mhc_pre_mix_factor.h"
+#include "mhc_pre_mix_factor1.h"
 #include "mhc_pre_mix_sum.h"
 #include "mhc_pre_tiling_data.h"
 
@@ -21,34 +25,37 @@ namespace MhcPreKernel
 {
 
 /// Runs the stages in order on this core.
-/// mix_factor: a factor of mix, made in float32 in workspace
-/// mix: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes, summed
-/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
-/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// mix_terms: a float32 factor of mix as three bfloat16 terms, so that the other one is read as it is
+/// mix: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it is
+/// sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
 /// summed over the cores
 template <typename Element>
-__aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
-                                                                    GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post,
-                                                                    GM_ADDR h_res, GM_ADDR inv_rms, GM_ADDR h_mix,
-                                                                    GM_ADDR h_pre, GM_ADDR workspace,
-                                                                    const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreHResInvRmsNarrow(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res,
+    GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreMix mixStage;
-        TCubeTiling mixStageTiling = tiling.mm0;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        MhcPreMixProduct<Element> mixProductStage;
+        TCubeTiling mixProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixProductStage.mm, &mixProductStageTiling);
         AscendC::SyncAll<false>();
-        // mix (cube)
-        mixStage.Init(phi, workspace, tiling);
-        mixStage.Process();
+        // mix_product (cube)
+        mixProductStage.Init(x, workspace, tiling);
+        mixProductStage.Process();
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        // mix_factor, sum_1, r
-        RunMhcPreRStage<Element>(x, gamma, workspace, tiling);
+        // mix_terms
+        RunMhcPreMixTermsStage<Element>(phi, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // mix
+        RunMhcPreMixStage(workspace, tiling);
+        AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         // h_res
@@ -66,35 +73,37 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreHResInvRms(GM_ADDR x, G
 }
 
 /// Runs the stages in order on this core.
-/// mix_factor: a factor of mix, made in float32 in workspace
-/// mix: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes, summed
-/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
-/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
-/// summed over the cores mix_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what
-/// it needs
+/// mix_terms: a float32 factor of mix as three bfloat16 terms, so that the other one is read as it is
+/// mix: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it is
+/// sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
-__aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
-                                                                      GM_ADDR bias, GM_ADDR gamma, GM_ADDR h_in,
-                                                                      GM_ADDR h_post, GM_ADDR h_res, GM_ADDR inv_rms,
-                                                                      GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR workspace,
-                                                                      const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRmsNarrow(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res,
+    GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreMix mixStage;
-        TCubeTiling mixStageTiling = tiling.mm0;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        MhcPreMixProduct<Element> mixProductStage;
+        TCubeTiling mixProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixProductStage.mm, &mixProductStageTiling);
         AscendC::SyncAll<false>();
-        // mix (cube)
-        mixStage.Init(phi, workspace, tiling);
-        mixStage.Process();
+        // mix_product (cube)
+        mixProductStage.Init(x, workspace, tiling);
+        mixProductStage.Process();
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        // mix_factor, sum_1, r
-        RunMhcPreRVariant2Stage<Element>(x, gamma, workspace, tiling);
+        // mix_terms
+        RunMhcPreMixTermsStage<Element>(phi, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // mix
+        RunMhcPreMixStage(workspace, tiling);
+        AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         // h_res
@@ -121,7 +130,7 @@ __aicore__ inline void RunMhcPreFullWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_AD
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant2Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
@@ -153,7 +162,7 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant3Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
@@ -174,33 +183,39 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_
 }
 
 /// Runs the stages in order on this core.
-/// mix_factor: a factor of mix, made in float32 in workspace
-/// mix: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes, summed
-/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
-/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// mix_terms: a float32 factor of mix as three bfloat16 terms, so that the other one is read as it is
+/// mix: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it is
+/// sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
 /// summed over the cores
 template <typename Element>
-__aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
-                                                                GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post,
-                                                                GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR h_pre,
-                                                                GM_ADDR workspace, const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreInvRmsNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
+                                                                      GM_ADDR bias, GM_ADDR gamma, GM_ADDR h_in,
+                                                                      GM_ADDR h_post, GM_ADDR inv_rms, GM_ADDR h_mix,
+                                                                      GM_ADDR h_pre, GM_ADDR workspace,
+                                                                      const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreMix mixStage;
-        TCubeTiling mixStageTiling = tiling.mm0;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        MhcPreMixProduct<Element> mixProductStage;
+        TCubeTiling mixProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixProductStage.mm, &mixProductStageTiling);
         AscendC::SyncAll<false>();
-        // mix (cube)
-        mixStage.Init(phi, workspace, tiling);
-        mixStage.Process();
+        // mix_product (cube)
+        mixProductStage.Init(x, workspace, tiling);
+        mixProductStage.Process();
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        // mix_factor, sum_1, r
-        RunMhcPreRStage<Element>(x, gamma, workspace, tiling);
+        // mix_terms
+        RunMhcPreMixTermsStage<Element>(phi, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // mix
+        RunMhcPreMixStage(workspace, tiling);
+        AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
@@ -216,34 +231,39 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_AD
 }
 
 /// Runs the stages in order on this core.
-/// mix_factor: a factor of mix, made in float32 in workspace
-/// mix: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes, summed
-/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
-/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
-/// summed over the cores mix_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what
-/// it needs
+/// mix_terms: a float32 factor of mix as three bfloat16 terms, so that the other one is read as it is
+/// mix: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it is
+/// sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
-__aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
-                                                                  GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post,
-                                                                  GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR h_pre,
-                                                                  GM_ADDR workspace, const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreInvRmsNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
+                                                                        GM_ADDR bias, GM_ADDR gamma, GM_ADDR h_in,
+                                                                        GM_ADDR h_post, GM_ADDR inv_rms, GM_ADDR h_mix,
+                                                                        GM_ADDR h_pre, GM_ADDR workspace,
+                                                                        const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreMix mixStage;
-        TCubeTiling mixStageTiling = tiling.mm0;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        MhcPreMixProduct<Element> mixProductStage;
+        TCubeTiling mixProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixProductStage.mm, &mixProductStageTiling);
         AscendC::SyncAll<false>();
-        // mix (cube)
-        mixStage.Init(phi, workspace, tiling);
-        mixStage.Process();
+        // mix_product (cube)
+        mixProductStage.Init(x, workspace, tiling);
+        mixProductStage.Process();
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        // mix_factor, sum_1, r
-        RunMhcPreRVariant2Stage<Element>(x, gamma, workspace, tiling);
+        // mix_terms
+        RunMhcPreMixTermsStage<Element>(phi, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // mix
+        RunMhcPreMixStage(workspace, tiling);
+        AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
@@ -267,7 +287,7 @@ __aicore__ inline void RunMhcPreFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR p
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant2Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
@@ -296,7 +316,7 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant3Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
@@ -316,10 +336,10 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR
 
 /// Runs the stages in order on this core.
 /// mix_sum_terms: a float32 factor of mix_sum as three bfloat16 terms, so that the other one is read as it is
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1188570727 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
-/// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
-/// sizes, summed over the cores
+/// mix_sum: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
+/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
                                                                      GM_ADDR bias, GM_ADDR h_in, GM_ADDR h_post,
@@ -341,9 +361,9 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow(GM_ADDR x, 
     if ASCEND_IS_AIV {
         // mix_sum_terms
         RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
-        // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         // mix_sum, mix
         RunMhcPreMixVariant4Stage(workspace, tiling);
@@ -366,11 +386,10 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow(GM_ADDR x, 
 
 /// Runs the stages in order on this core.
 /// mix_sum_terms: a float32 factor of mix_sum as three bfloat16 terms, so that the other one is read as it is
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1188570727 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
-/// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
-/// sizes, summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it
-/// needs
+/// mix_sum: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
+/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
                                                                        GM_ADDR bias, GM_ADDR h_in, GM_ADDR h_post,
@@ -392,9 +411,9 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow(GM_ADDR x
     if ASCEND_IS_AIV {
         // mix_sum_terms
         RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
-        // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         // mix_sum, mix
         RunMhcPreMixVariant4Stage(workspace, tiling);
@@ -424,7 +443,7 @@ __aicore__ inline void RunMhcPreFullWithHMixHPreHResInvRms(GM_ADDR x, GM_ADDR ph
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant5Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
@@ -455,7 +474,7 @@ __aicore__ inline void RunMhcPreWalkedWithHMixHPreHResInvRms(GM_ADDR x, GM_ADDR 
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant6Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
@@ -476,32 +495,37 @@ __aicore__ inline void RunMhcPreWalkedWithHMixHPreHResInvRms(GM_ADDR x, GM_ADDR 
 }
 
 /// Runs the stages in order on this core.
-/// mix_factor: a factor of mix, made in float32 in workspace
-/// mix: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes, summed
-/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
-/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// mix_terms: a float32 factor of mix as three bfloat16 terms, so that the other one is read as it is
+/// mix: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it is
+/// sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
 /// summed over the cores
 template <typename Element>
-__aicore__ inline void RunMhcPreCubeFullWithGammaHRes(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
-                                                      GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res,
-                                                      GM_ADDR workspace, const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreCubeFullWithGammaHResNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
+                                                            GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res,
+                                                            GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreMix mixStage;
-        TCubeTiling mixStageTiling = tiling.mm0;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        MhcPreMixProduct<Element> mixProductStage;
+        TCubeTiling mixProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixProductStage.mm, &mixProductStageTiling);
         AscendC::SyncAll<false>();
-        // mix (cube)
-        mixStage.Init(phi, workspace, tiling);
-        mixStage.Process();
+        // mix_product (cube)
+        mixProductStage.Init(x, workspace, tiling);
+        mixProductStage.Process();
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        // mix_factor, sum_1, r
-        RunMhcPreRStage<Element>(x, gamma, workspace, tiling);
+        // mix_terms
+        RunMhcPreMixTermsStage<Element>(phi, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // mix
+        RunMhcPreMixStage(workspace, tiling);
+        AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         // h_res
@@ -513,33 +537,38 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHRes(GM_ADDR x, GM_ADDR phi, GM
 }
 
 /// Runs the stages in order on this core.
-/// mix_factor: a factor of mix, made in float32 in workspace
-/// mix: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes, summed
-/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
-/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
-/// summed over the cores mix_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what
-/// it needs
+/// mix_terms: a float32 factor of mix as three bfloat16 terms, so that the other one is read as it is
+/// mix: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it is
+/// sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
-__aicore__ inline void RunMhcPreCubeWalkedWithGammaHRes(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
-                                                        GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res,
-                                                        GM_ADDR workspace, const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreCubeWalkedWithGammaHResNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
+                                                              GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post,
+                                                              GM_ADDR h_res, GM_ADDR workspace,
+                                                              const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreMix mixStage;
-        TCubeTiling mixStageTiling = tiling.mm0;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        MhcPreMixProduct<Element> mixProductStage;
+        TCubeTiling mixProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixProductStage.mm, &mixProductStageTiling);
         AscendC::SyncAll<false>();
-        // mix (cube)
-        mixStage.Init(phi, workspace, tiling);
-        mixStage.Process();
+        // mix_product (cube)
+        mixProductStage.Init(x, workspace, tiling);
+        mixProductStage.Process();
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        // mix_factor, sum_1, r
-        RunMhcPreRVariant2Stage<Element>(x, gamma, workspace, tiling);
+        // mix_terms
+        RunMhcPreMixTermsStage<Element>(phi, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // mix
+        RunMhcPreMixStage(workspace, tiling);
+        AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         // h_res
@@ -558,7 +587,7 @@ __aicore__ inline void RunMhcPreFullWithGammaHRes(GM_ADDR x, GM_ADDR phi, GM_ADD
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant2Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
@@ -582,7 +611,7 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHRes(GM_ADDR x, GM_ADDR phi, GM_A
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant3Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
@@ -598,10 +627,10 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHRes(GM_ADDR x, GM_ADDR phi, GM_A
 
 /// Runs the stages in order on this core.
 /// mix_sum_terms: a float32 factor of mix_sum as three bfloat16 terms, so that the other one is read as it is
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1188570727 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
-/// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
-/// sizes, summed over the cores
+/// mix_sum: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
+/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                                  GM_ADDR h_in, GM_ADDR h_post, GM_ADDR inv_rms,
@@ -622,9 +651,9 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow(GM_ADDR x, GM_A
     if ASCEND_IS_AIV {
         // mix_sum_terms
         RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
-        // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         // mix_sum, mix
         RunMhcPreMixVariant4Stage(workspace, tiling);
@@ -645,11 +674,10 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow(GM_ADDR x, GM_A
 
 /// Runs the stages in order on this core.
 /// mix_sum_terms: a float32 factor of mix_sum as three bfloat16 terms, so that the other one is read as it is
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1188570727 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
-/// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
-/// sizes, summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it
-/// needs
+/// mix_sum: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
+/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                                    GM_ADDR h_in, GM_ADDR h_post, GM_ADDR inv_rms,
@@ -670,9 +698,9 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow(GM_ADDR x, GM
     if ASCEND_IS_AIV {
         // mix_sum_terms
         RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
-        // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         // mix_sum, mix
         RunMhcPreMixVariant4Stage(workspace, tiling);
@@ -699,7 +727,7 @@ __aicore__ inline void RunMhcPreFullWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi, G
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant5Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
@@ -728,7 +756,7 @@ __aicore__ inline void RunMhcPreWalkedWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi,
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant6Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
@@ -747,32 +775,37 @@ __aicore__ inline void RunMhcPreWalkedWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi,
 }
 
 /// Runs the stages in order on this core.
-/// mix_factor: a factor of mix, made in float32 in workspace
-/// mix: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes, summed
-/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
-/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// mix_terms: a float32 factor of mix as three bfloat16 terms, so that the other one is read as it is
+/// mix: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it is
+/// sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
 /// summed over the cores
 template <typename Element>
-__aicore__ inline void RunMhcPreCubeFullWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR gamma,
-                                                  GM_ADDR h_in, GM_ADDR h_post, GM_ADDR workspace,
-                                                  const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreCubeFullWithGammaNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
+                                                        GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR workspace,
+                                                        const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreMix mixStage;
-        TCubeTiling mixStageTiling = tiling.mm0;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        MhcPreMixProduct<Element> mixProductStage;
+        TCubeTiling mixProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixProductStage.mm, &mixProductStageTiling);
         AscendC::SyncAll<false>();
-        // mix (cube)
-        mixStage.Init(phi, workspace, tiling);
-        mixStage.Process();
+        // mix_product (cube)
+        mixProductStage.Init(x, workspace, tiling);
+        mixProductStage.Process();
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        // mix_factor, sum_1, r
-        RunMhcPreRStage<Element>(x, gamma, workspace, tiling);
+        // mix_terms
+        RunMhcPreMixTermsStage<Element>(phi, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // mix
+        RunMhcPreMixStage(workspace, tiling);
+        AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
@@ -782,33 +815,37 @@ __aicore__ inline void RunMhcPreCubeFullWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADD
 }
 
 /// Runs the stages in order on this core.
-/// mix_factor: a factor of mix, made in float32 in workspace
-/// mix: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes, summed
-/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
-/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
-/// summed over the cores mix_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what
-/// it needs
+/// mix_terms: a float32 factor of mix as three bfloat16 terms, so that the other one is read as it is
+/// mix: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it is
+/// sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
-__aicore__ inline void RunMhcPreCubeWalkedWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR gamma,
-                                                    GM_ADDR h_in, GM_ADDR h_post, GM_ADDR workspace,
-                                                    const MhcPreTilingData &tiling)
+__aicore__ inline void RunMhcPreCubeWalkedWithGammaNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
+                                                          GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post,
+                                                          GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreMix mixStage;
-        TCubeTiling mixStageTiling = tiling.mm0;
-        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        MhcPreMixProduct<Element> mixProductStage;
+        TCubeTiling mixProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixProductStage.mm, &mixProductStageTiling);
         AscendC::SyncAll<false>();
-        // mix (cube)
-        mixStage.Init(phi, workspace, tiling);
-        mixStage.Process();
+        // mix_product (cube)
+        mixProductStage.Init(x, workspace, tiling);
+        mixProductStage.Process();
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        // mix_factor, sum_1, r
-        RunMhcPreRVariant2Stage<Element>(x, gamma, workspace, tiling);
+        // mix_terms
+        RunMhcPreMixTermsStage<Element>(phi, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // mix
+        RunMhcPreMixStage(workspace, tiling);
+        AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
@@ -825,7 +862,7 @@ __aicore__ inline void RunMhcPreFullWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR al
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant2Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
@@ -847,7 +884,7 @@ __aicore__ inline void RunMhcPreWalkedWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR 
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant3Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
@@ -861,10 +898,10 @@ __aicore__ inline void RunMhcPreWalkedWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR 
 
 /// Runs the stages in order on this core.
 /// mix_sum_terms: a float32 factor of mix_sum as three bfloat16 terms, so that the other one is read as it is
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1188570727 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
-/// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
-/// sizes, summed over the cores
+/// mix_sum: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
+/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeFullWithHResNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                        GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res, GM_ADDR workspace,
@@ -884,9 +921,9 @@ __aicore__ inline void RunMhcPreCubeFullWithHResNarrow(GM_ADDR x, GM_ADDR phi, G
     if ASCEND_IS_AIV {
         // mix_sum_terms
         RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
-        // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         // mix_sum, mix
         RunMhcPreMixVariant4Stage(workspace, tiling);
@@ -903,11 +940,10 @@ __aicore__ inline void RunMhcPreCubeFullWithHResNarrow(GM_ADDR x, GM_ADDR phi, G
 
 /// Runs the stages in order on this core.
 /// mix_sum_terms: a float32 factor of mix_sum as three bfloat16 terms, so that the other one is read as it is
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1188570727 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
-/// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
-/// sizes, summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it
-/// needs
+/// mix_sum: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
+/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedWithHResNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                          GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res, GM_ADDR workspace,
@@ -927,9 +963,9 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHResNarrow(GM_ADDR x, GM_ADDR phi,
     if ASCEND_IS_AIV {
         // mix_sum_terms
         RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
-        // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         // mix_sum, mix
         RunMhcPreMixVariant4Stage(workspace, tiling);
@@ -952,7 +988,7 @@ __aicore__ inline void RunMhcPreFullWithHRes(GM_ADDR x, GM_ADDR phi, GM_ADDR alp
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant5Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
@@ -976,7 +1012,7 @@ __aicore__ inline void RunMhcPreWalkedWithHRes(GM_ADDR x, GM_ADDR phi, GM_ADDR a
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant6Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
@@ -992,10 +1028,10 @@ __aicore__ inline void RunMhcPreWalkedWithHRes(GM_ADDR x, GM_ADDR phi, GM_ADDR a
 
 /// Runs the stages in order on this core.
 /// mix_sum_terms: a float32 factor of mix_sum as three bfloat16 terms, so that the other one is read as it is
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1188570727 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
-/// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
-/// sizes, summed over the cores
+/// mix_sum: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
+/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeFullNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR h_in,
                                                GM_ADDR h_post, GM_ADDR workspace, const MhcPreTilingData &tiling)
@@ -1014,9 +1050,9 @@ __aicore__ inline void RunMhcPreCubeFullNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR a
     if ASCEND_IS_AIV {
         // mix_sum_terms
         RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
-        // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         // mix_sum, mix
         RunMhcPreMixVariant4Stage(workspace, tiling);
@@ -1031,11 +1067,10 @@ __aicore__ inline void RunMhcPreCubeFullNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR a
 
 /// Runs the stages in order on this core.
 /// mix_sum_terms: a float32 factor of mix_sum as three bfloat16 terms, so that the other one is read as it is
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1188570727 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
-/// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
-/// sizes, summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it
-/// needs
+/// mix_sum: on the cube: about 31457280 vector cycles against 1903821 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
+/// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
+/// summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR h_in,
                                                  GM_ADDR h_post, GM_ADDR workspace, const MhcPreTilingData &tiling)
@@ -1054,9 +1089,9 @@ __aicore__ inline void RunMhcPreCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR
     if ASCEND_IS_AIV {
         // mix_sum_terms
         RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
-        // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         // mix_sum, mix
         RunMhcPreMixVariant4Stage(workspace, tiling);
@@ -1076,7 +1111,7 @@ __aicore__ inline void RunMhcPreFull(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_A
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        RunMhcPreRStage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant5Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
@@ -1097,7 +1132,7 @@ __aicore__ inline void RunMhcPreWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM
 {
     if ASCEND_IS_AIV {
         // sum_1, r
-        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
         // mix
         RunMhcPreMixVariant6Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
@@ -1110,9 +1145,199 @@ __aicore__ inline void RunMhcPreWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM
 }
 
 /// Runs the stages in order on this core.
+/// mix_factor: a factor of mix, made in float32 in workspace
+/// mix_factor1: a factor of mix, made in float32 in workspace
+/// mix: on the cube: about 31457280 vector cycles against 19536282 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about 1310720
+/// vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreHResInvRmsNarrow2(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res,
+    GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreMixVariant7 mixStage;
+        TCubeTiling mixStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        AscendC::SyncAll<false>();
+        // mix (cube)
+        mixStage.Init(workspace, tiling);
+        mixStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        // mix_factor
+        RunMhcPreMixFactorStage<Element>(x, workspace, tiling);
+        // mix_factor1
+        RunMhcPreMixFactor1Stage(phi, gamma, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
+    }
+}
+
+/// Runs the stages in order on this core.
+/// mix_factor: a factor of mix, made in float32 in workspace
+/// mix_factor1: a factor of mix, made in float32 in workspace
+/// mix: on the cube: about 31457280 vector cycles against 19536282 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about 1310720
+/// vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores sum_1, r: d walked
+/// step by step or in chunks, in 2 passes, each reading again what it needs
+template <typename Element>
+__aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRmsNarrow2(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res,
+    GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreMixVariant7 mixStage;
+        TCubeTiling mixStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        AscendC::SyncAll<false>();
+        // mix (cube)
+        mixStage.Init(workspace, tiling);
+        mixStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        // mix_factor
+        RunMhcPreMixFactorStage<Element>(x, workspace, tiling);
+        // mix_factor1
+        RunMhcPreMixFactor1Stage(phi, gamma, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
+    }
+}
+
+/// Runs the stages in order on this core.
+/// mix_factor: a factor of mix, made in float32 in workspace
+/// mix_factor1: a factor of mix, made in float32 in workspace
+/// mix: on the cube: about 31457280 vector cycles against 19536282 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about 1310720
+/// vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreInvRmsNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
+                                                                       GM_ADDR bias, GM_ADDR gamma, GM_ADDR h_in,
+                                                                       GM_ADDR h_post, GM_ADDR inv_rms, GM_ADDR h_mix,
+                                                                       GM_ADDR h_pre, GM_ADDR workspace,
+                                                                       const MhcPreTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreMixVariant7 mixStage;
+        TCubeTiling mixStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        AscendC::SyncAll<false>();
+        // mix (cube)
+        mixStage.Init(workspace, tiling);
+        mixStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        // mix_factor
+        RunMhcPreMixFactorStage<Element>(x, workspace, tiling);
+        // mix_factor1
+        RunMhcPreMixFactor1Stage(phi, gamma, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
+    }
+}
+
+/// Runs the stages in order on this core.
+/// mix_factor: a factor of mix, made in float32 in workspace
+/// mix_factor1: a factor of mix, made in float32 in workspace
+/// mix: on the cube: about 31457280 vector cycles against 19536282 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about 1310720
+/// vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores sum_1, r: d walked
+/// step by step or in chunks, in 2 passes, each reading again what it needs
+template <typename Element>
+__aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreInvRmsNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
+                                                                         GM_ADDR bias, GM_ADDR gamma, GM_ADDR h_in,
+                                                                         GM_ADDR h_post, GM_ADDR inv_rms, GM_ADDR h_mix,
+                                                                         GM_ADDR h_pre, GM_ADDR workspace,
+                                                                         const MhcPreTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreMixVariant7 mixStage;
+        TCubeTiling mixStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        AscendC::SyncAll<false>();
+        // mix (cube)
+        mixStage.Init(workspace, tiling);
+        mixStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        // mix_factor
+        RunMhcPreMixFactorStage<Element>(x, workspace, tiling);
+        // mix_factor1
+        RunMhcPreMixFactor1Stage(phi, gamma, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
+    }
+}
+
+/// Runs the stages in order on this core.
 /// mix_sum_factor: a factor of mix_sum, made in float32 in workspace
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
+/// mix_sum: on the cube: about 31457280 vector cycles against 19437978 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
@@ -1134,11 +1359,11 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow2(GM_ADDR x,
     }
     if ASCEND_IS_AIV {
         // mix_sum_factor, sum_1, r
-        RunMhcPreRVariant5Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // mix
-        RunMhcPreMixVariant7Stage(workspace, tiling);
+        RunMhcPreMixVariant8Stage(workspace, tiling);
         AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
@@ -1158,8 +1383,8 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow2(GM_ADDR x,
 
 /// Runs the stages in order on this core.
 /// mix_sum_factor: a factor of mix_sum, made in float32 in workspace
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
+/// mix_sum: on the cube: about 31457280 vector cycles against 19437978 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 /// mix_sum_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
@@ -1182,11 +1407,11 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow2(GM_ADDR 
     }
     if ASCEND_IS_AIV {
         // mix_sum_factor, sum_1, r
-        RunMhcPreRVariant6Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // mix
-        RunMhcPreMixVariant7Stage(workspace, tiling);
+        RunMhcPreMixVariant8Stage(workspace, tiling);
         AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
@@ -1205,9 +1430,93 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow2(GM_ADDR 
 }
 
 /// Runs the stages in order on this core.
+/// mix_factor: a factor of mix, made in float32 in workspace
+/// mix_factor1: a factor of mix, made in float32 in workspace
+/// mix: on the cube: about 31457280 vector cycles against 19536282 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about 1310720
+/// vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreCubeFullWithGammaHResNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
+                                                             GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res,
+                                                             GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreMixVariant7 mixStage;
+        TCubeTiling mixStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        AscendC::SyncAll<false>();
+        // mix (cube)
+        mixStage.Init(workspace, tiling);
+        mixStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        // mix_factor
+        RunMhcPreMixFactorStage<Element>(x, workspace, tiling);
+        // mix_factor1
+        RunMhcPreMixFactor1Stage(phi, gamma, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+    }
+}
+
+/// Runs the stages in order on this core.
+/// mix_factor: a factor of mix, made in float32 in workspace
+/// mix_factor1: a factor of mix, made in float32 in workspace
+/// mix: on the cube: about 31457280 vector cycles against 19536282 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about 1310720
+/// vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores sum_1, r: d walked
+/// step by step or in chunks, in 2 passes, each reading again what it needs
+template <typename Element>
+__aicore__ inline void RunMhcPreCubeWalkedWithGammaHResNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
+                                                               GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post,
+                                                               GM_ADDR h_res, GM_ADDR workspace,
+                                                               const MhcPreTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreMixVariant7 mixStage;
+        TCubeTiling mixStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        AscendC::SyncAll<false>();
+        // mix (cube)
+        mixStage.Init(workspace, tiling);
+        mixStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        // mix_factor
+        RunMhcPreMixFactorStage<Element>(x, workspace, tiling);
+        // mix_factor1
+        RunMhcPreMixFactor1Stage(phi, gamma, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+    }
+}
+
+/// Runs the stages in order on this core.
 /// mix_sum_factor: a factor of mix_sum, made in float32 in workspace
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
+/// mix_sum: on the cube: about 31457280 vector cycles against 19437978 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
@@ -1228,11 +1537,11 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow2(GM_ADDR x, GM_
     }
     if ASCEND_IS_AIV {
         // mix_sum_factor, sum_1, r
-        RunMhcPreRVariant5Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // mix
-        RunMhcPreMixVariant7Stage(workspace, tiling);
+        RunMhcPreMixVariant8Stage(workspace, tiling);
         AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
@@ -1250,8 +1559,8 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow2(GM_ADDR x, GM_
 
 /// Runs the stages in order on this core.
 /// mix_sum_factor: a factor of mix_sum, made in float32 in workspace
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
+/// mix_sum: on the cube: about 31457280 vector cycles against 19437978 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 /// mix_sum_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
@@ -1273,11 +1582,11 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow2(GM_ADDR x, G
     }
     if ASCEND_IS_AIV {
         // mix_sum_factor, sum_1, r
-        RunMhcPreRVariant6Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // mix
-        RunMhcPreMixVariant7Stage(workspace, tiling);
+        RunMhcPreMixVariant8Stage(workspace, tiling);
         AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
@@ -1294,9 +1603,88 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow2(GM_ADDR x, G
 }
 
 /// Runs the stages in order on this core.
+/// mix_factor: a factor of mix, made in float32 in workspace
+/// mix_factor1: a factor of mix, made in float32 in workspace
+/// mix: on the cube: about 31457280 vector cycles against 19536282 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about 1310720
+/// vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreCubeFullWithGammaNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
+                                                         GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR workspace,
+                                                         const MhcPreTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreMixVariant7 mixStage;
+        TCubeTiling mixStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        AscendC::SyncAll<false>();
+        // mix (cube)
+        mixStage.Init(workspace, tiling);
+        mixStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        // mix_factor
+        RunMhcPreMixFactorStage<Element>(x, workspace, tiling);
+        // mix_factor1
+        RunMhcPreMixFactor1Stage(phi, gamma, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRStage<Element>(x, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+    }
+}
+
+/// Runs the stages in order on this core.
+/// mix_factor: a factor of mix, made in float32 in workspace
+/// mix_factor1: a factor of mix, made in float32 in workspace
+/// mix: on the cube: about 31457280 vector cycles against 19536282 for cube and transfers at typical sizes, summed over
+/// the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about 1310720
+/// vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores sum_1, r: d walked
+/// step by step or in chunks, in 2 passes, each reading again what it needs
+template <typename Element>
+__aicore__ inline void RunMhcPreCubeWalkedWithGammaNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
+                                                           GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post,
+                                                           GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreMixVariant7 mixStage;
+        TCubeTiling mixStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), mixStage.mm, &mixStageTiling);
+        AscendC::SyncAll<false>();
+        // mix (cube)
+        mixStage.Init(workspace, tiling);
+        mixStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        // mix_factor
+        RunMhcPreMixFactorStage<Element>(x, workspace, tiling);
+        // mix_factor1
+        RunMhcPreMixFactor1Stage(phi, gamma, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, workspace, tiling);
+        AscendC::SyncAll<false>();
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+    }
+}
+
+/// Runs the stages in order on this core.
 /// mix_sum_factor: a factor of mix_sum, made in float32 in workspace
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
+/// mix_sum: on the cube: about 31457280 vector cycles against 19437978 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeFullWithHResNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
@@ -1316,11 +1704,11 @@ __aicore__ inline void RunMhcPreCubeFullWithHResNarrow2(GM_ADDR x, GM_ADDR phi, 
     }
     if ASCEND_IS_AIV {
         // mix_sum_factor, sum_1, r
-        RunMhcPreRVariant5Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // mix
-        RunMhcPreMixVariant7Stage(workspace, tiling);
+        RunMhcPreMixVariant8Stage(workspace, tiling);
         AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
@@ -1334,8 +1722,8 @@ __aicore__ inline void RunMhcPreCubeFullWithHResNarrow2(GM_ADDR x, GM_ADDR phi, 
 
 /// Runs the stages in order on this core.
 /// mix_sum_factor: a factor of mix_sum, made in float32 in workspace
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
+/// mix_sum: on the cube: about 31457280 vector cycles against 19437978 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 /// mix_sum_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
@@ -1356,11 +1744,11 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHResNarrow2(GM_ADDR x, GM_ADDR phi
     }
     if ASCEND_IS_AIV {
         // mix_sum_factor, sum_1, r
-        RunMhcPreRVariant6Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // mix
-        RunMhcPreMixVariant7Stage(workspace, tiling);
+        RunMhcPreMixVariant8Stage(workspace, tiling);
         AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
@@ -1374,8 +1762,8 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHResNarrow2(GM_ADDR x, GM_ADDR phi
 
 /// Runs the stages in order on this core.
 /// mix_sum_factor: a factor of mix_sum, made in float32 in workspace
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
+/// mix_sum: on the cube: about 31457280 vector cycles against 19437978 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR h_in,
@@ -1394,11 +1782,11 @@ __aicore__ inline void RunMhcPreCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR 
     }
     if ASCEND_IS_AIV {
         // mix_sum_factor, sum_1, r
-        RunMhcPreRVariant5Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // mix
-        RunMhcPreMixVariant7Stage(workspace, tiling);
+        RunMhcPreMixVariant8Stage(workspace, tiling);
         AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
@@ -1410,8 +1798,8 @@ __aicore__ inline void RunMhcPreCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR 
 
 /// Runs the stages in order on this core.
 /// mix_sum_factor: a factor of mix_sum, made in float32 in workspace
-/// mix_sum: on the cube: about 21485322240 vector cycles against 1387121869 for cube and transfers at typical sizes,
-/// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
+/// mix_sum: on the cube: about 31457280 vector cycles against 19437978 for cube and transfers at typical sizes, summed
+/// over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 /// mix_sum_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 template <typename Element>
@@ -1431,11 +1819,11 @@ __aicore__ inline void RunMhcPreCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADD
     }
     if ASCEND_IS_AIV {
         // mix_sum_factor, sum_1, r
-        RunMhcPreRVariant6Stage<Element>(x, workspace, tiling);
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // mix
-        RunMhcPreMixVariant7Stage(workspace, tiling);
+        RunMhcPreMixVariant8Stage(workspace, tiling);
         AscendC::SyncAll();
         // pre_gate, h_post
         RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);

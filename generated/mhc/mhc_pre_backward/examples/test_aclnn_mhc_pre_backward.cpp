@@ -138,10 +138,12 @@ void Reference(int64_t T, int64_t n, int64_t D, double hc_eps, const Array<doubl
     Array<double> dot({T, n});
     Array<double> s({T, n});
     Array<double> dz({T, n * n + 2 * n});
-    Array<double> scaled({T, n * n + 2 * n});
+    Array<double> scale({n * n + 2 * n});
     Array<double> dmix({T, n * n + 2 * n});
     Array<double> drms({T});
+    Array<double> toward_x({T});
     Array<double> dxg({T, n, D});
+    Array<double> grad_scale({n * n + 2 * n});
     for (int64_t t = 0; t < T; ++t) {
         for (int64_t i = 0; i < n; ++i) {
             double sum = 0.0;
@@ -173,34 +175,31 @@ void Reference(int64_t T, int64_t n, int64_t D, double hc_eps, const Array<doubl
             }
         }
     }
-    for (int64_t t = 0; t < T; ++t) {
-        for (int64_t i = 0; i < n; ++i) {
-            scaled(t, i) = dz(t, i) * alpha(0);
-        }
+    for (int64_t i = 0; i < n; ++i) {
+        scale(i) = alpha(0);
     }
-    for (int64_t t = 0; t < T; ++t) {
-        for (int64_t i = 0; i < n; ++i) {
-            scaled(t, i + n) = dz(t, i + n) * alpha(1);
-        }
+    for (int64_t i = 0; i < n; ++i) {
+        scale(i + n) = alpha(1);
     }
-    for (int64_t t = 0; t < T; ++t) {
-        for (int64_t i = 0; i < n; ++i) {
-            for (int64_t j = 0; j < n; ++j) {
-                scaled(t, i * n + j + 2 * n) = dz(t, i * n + j + 2 * n) * alpha(2);
-            }
+    for (int64_t i = 0; i < n; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+            scale(i * n + j + 2 * n) = alpha(2);
         }
     }
     for (int64_t t = 0; t < T; ++t) {
         for (int64_t k = 0; k < n * n + 2 * n; ++k) {
-            dmix(t, k) = scaled(t, k) * inv_rms(t);
+            dmix(t, k) = dz(t, k) * scale(k) * inv_rms(t);
         }
     }
     for (int64_t t = 0; t < T; ++t) {
         double sum = 0.0;
         for (int64_t k = 0; k < n * n + 2 * n; ++k) {
-            sum += scaled(t, k) * h_mix(t, k);
+            sum += dz(t, k) * scale(k) * h_mix(t, k);
         }
         drms(t) = sum;
+    }
+    for (int64_t t = 0; t < T; ++t) {
+        toward_x(t) = drms(t) * std::pow(inv_rms(t), 3.0) / static_cast<double>(D * n);
     }
     for (int64_t t = 0; t < T; ++t) {
         for (int64_t i = 0; i < n; ++i) {
@@ -217,8 +216,7 @@ void Reference(int64_t T, int64_t n, int64_t D, double hc_eps, const Array<doubl
         for (int64_t i = 0; i < n; ++i) {
             for (int64_t d = 0; d < D; ++d) {
                 grad_x(t, i, d) = grad_h_in(t, d) * h_pre(t, i) + dxg(t, i, d) * gamma(i, d) -
-                                  drms(t) * std::pow(inv_rms(t), 3.0) / static_cast<double>(D * n) * x(t, i, d) +
-                                  grad_x_post(t, i, d);
+                                  toward_x(t) * x(t, i, d) + grad_x_post(t, i, d);
             }
         }
     }
@@ -233,42 +231,6 @@ void Reference(int64_t T, int64_t n, int64_t D, double hc_eps, const Array<doubl
             }
         }
     }
-    {
-        double sum = 0.0;
-        for (int64_t t = 0; t < T; ++t) {
-            for (int64_t i = 0; i < n; ++i) {
-                sum += dz(t, i) * h_mix(t, i) * inv_rms(t);
-            }
-        }
-        grad_alpha(0) = sum;
-    }
-    {
-        double sum = 0.0;
-        for (int64_t t = 0; t < T; ++t) {
-            for (int64_t i = 0; i < n; ++i) {
-                sum += dz(t, i + n) * h_mix(t, i + n) * inv_rms(t);
-            }
-        }
-        grad_alpha(1) = sum;
-    }
-    {
-        double sum = 0.0;
-        for (int64_t t = 0; t < T; ++t) {
-            for (int64_t i = 0; i < n; ++i) {
-                for (int64_t j = 0; j < n; ++j) {
-                    sum += dz(t, i * n + j + 2 * n) * h_mix(t, i * n + j + 2 * n) * inv_rms(t);
-                }
-            }
-        }
-        grad_alpha(2) = sum;
-    }
-    for (int64_t k = 0; k < n * n + 2 * n; ++k) {
-        double sum = 0.0;
-        for (int64_t t = 0; t < T; ++t) {
-            sum += dz(t, k);
-        }
-        grad_bias(k) = sum;
-    }
     for (int64_t i = 0; i < n; ++i) {
         for (int64_t d = 0; d < D; ++d) {
             double sum = 0.0;
@@ -277,6 +239,43 @@ void Reference(int64_t T, int64_t n, int64_t D, double hc_eps, const Array<doubl
             }
             grad_gamma(i, d) = sum;
         }
+    }
+    for (int64_t k = 0; k < n * n + 2 * n; ++k) {
+        double sum = 0.0;
+        for (int64_t t = 0; t < T; ++t) {
+            sum += dz(t, k) * h_mix(t, k) * inv_rms(t);
+        }
+        grad_scale(k) = sum;
+    }
+    for (int64_t k = 0; k < n * n + 2 * n; ++k) {
+        double sum = 0.0;
+        for (int64_t t = 0; t < T; ++t) {
+            sum += dz(t, k);
+        }
+        grad_bias(k) = sum;
+    }
+    {
+        double sum = 0.0;
+        for (int64_t i = 0; i < n; ++i) {
+            sum += grad_scale(i);
+        }
+        grad_alpha(0) = sum;
+    }
+    {
+        double sum = 0.0;
+        for (int64_t i = 0; i < n; ++i) {
+            sum += grad_scale(i + n);
+        }
+        grad_alpha(1) = sum;
+    }
+    {
+        double sum = 0.0;
+        for (int64_t i = 0; i < n; ++i) {
+            for (int64_t j = 0; j < n; ++j) {
+                sum += grad_scale(i * n + j + 2 * n);
+            }
+        }
+        grad_alpha(2) = sum;
     }
 }
 

@@ -25,81 +25,63 @@ struct Sizes {
     Checked dzITile;
     Checked dzAgainITile;
     Checked dzAgainTTile;
-    Checked dzAgain3JTile;
+    Checked dzAgain3IJTile;
     Checked dzAgain3TTile;
-    Checked scaledITile;
-    Checked scaledTTile;
-    Checked scaledAgainITile;
-    Checked scaledAgainTTile;
-    Checked scaledAgain3JTile;
-    Checked scaledAgain3TTile;
+    Checked scaleITile;
+    Checked scaleAgainITile;
+    Checked scaleAgain3IJTile;
     Checked dmixTTile;
     Checked gradXDTile;
     Checked gradXTTile;
-    Checked sum1DTile;
-    Checked sum1KTile;
-    Checked gradBiasKTile;
     Checked gradGammaDTile;
     Checked gradGammaITile;
+    Checked gradBiasKTile;
     Checked dzDTile;
-    Checked sum2PartITile;
-    Checked sum2PartTTile;
-    Checked sum2Sum2PartAxisTile;
-    Checked sum3PartITile;
+    Checked sum3PartKTile;
     Checked sum3PartTTile;
-    Checked sum3Sum3PartAxisTile;
-    Checked sum4PartJTile;
-    Checked sum4PartTTile;
-    Checked sum4Sum4PartAxisTile;
-    Checked sum5PartKTile;
-    Checked sum5PartTTile;
-    Checked sum5KTile;
-    Checked sum5Sum5PartAxisTile;
-    Checked drmsTTile;
+    Checked sum3KTile;
+    Checked sum3GradScalePartAxisTile;
+    Checked sum4ITile;
+    Checked sum5ITile;
+    Checked sum6IJTile;
+    Checked towardXTTile;
     Checked dxgDTile;
-    Checked dxgITile;
     Checked dxgTTile;
     Checked sum1PartDTile;
     Checked sum1PartKTile;
+    Checked sum1DTile;
+    Checked sum1KTile;
     Checked gradPhiDTile;
     Checked gradPhiKTile;
-    Checked sum6PartDTile;
-    Checked sum6PartITile;
-    Checked sum6DTile;
-    Checked sum6ITile;
+    Checked sum2PartDTile;
+    Checked sum2PartITile;
+    Checked sum2DTile;
+    Checked sum2ITile;
     Checked gradPhiITile;
     Checked dmixWsStart;
-    Checked drmsWsStart;
     Checked dzWsStart;
-    Checked scaledWsStart;
-    Checked sum_1WsStart;
+    Checked grad_scaleWsStart;
+    Checked scaleWsStart;
     Checked sum_1_productWsStart;
     Checked sum_1_termsWsStart;
+    Checked toward_xWsStart;
     Checked dzITiles;
     Checked dzWork;
     Checked dzPer;
     Checked dzAgainITiles;
     Checked dzAgainWork;
     Checked dzAgainPer;
-    Checked dzAgain3JTiles;
-    Checked dzAgain3TTiles;
+    Checked dzAgain3IJTiles;
     Checked dzAgain3Work;
     Checked dzAgain3Per;
-    Checked scaledITiles;
-    Checked scaledWork;
-    Checked scaledPer;
-    Checked scaledAgainITiles;
-    Checked scaledAgainWork;
-    Checked scaledAgainPer;
-    Checked scaledAgain3JTiles;
-    Checked scaledAgain3Work;
-    Checked scaledAgain3Per;
+    Checked scaleWork;
+    Checked scalePer;
+    Checked scaleAgainWork;
+    Checked scaleAgainPer;
+    Checked scaleAgain3Work;
+    Checked scaleAgain3Per;
     Checked dmixWork;
     Checked dmixPer;
-    Checked gradXDTiles;
-    Checked gradXTTiles;
-    Checked gradXWork;
-    Checked gradXPer;
     Checked sum1ProductBaseN;
     Checked sum1ProductPanels;
     Checked sum1ProductBaseM;
@@ -110,54 +92,41 @@ struct Sizes {
     Checked sum1ProductRowTiles;
     Checked sum1ProductWork;
     Checked sum1ProductPer;
-    Checked sum1DTiles;
-    Checked sum1KTiles;
-    Checked sum1Work;
-    Checked sum1Per;
-    Checked gradAlphaWork;
-    Checked gradAlphaPer;
-    Checked gradBiasWork;
-    Checked gradBiasPer;
+    Checked gradXDTiles;
+    Checked gradXTTiles;
+    Checked gradXWork;
+    Checked gradXPer;
     Checked gradGammaDTiles;
+    Checked gradGammaITiles;
     Checked gradGammaWork;
     Checked gradGammaPer;
-    Checked sum_2WsStart;
+    Checked gradBiasWork;
+    Checked gradBiasPer;
+    Checked gradAlphaWork;
+    Checked gradAlphaPer;
     Checked sum_3WsStart;
     Checked sum_4WsStart;
     Checked sum_5WsStart;
-    Checked sum_2_part_count;
-    Checked sum_2_part_length;
-    Checked sum_2_partWsStart;
-    Checked sum_3_part_count;
-    Checked sum_3_part_length;
+    Checked sum_6WsStart;
+    Checked grad_scale_part_count;
+    Checked grad_scale_part_length;
+    Checked grad_scale_partWsStart;
     Checked sum_3_partWsStart;
-    Checked sum_4_part_count;
-    Checked sum_4_part_length;
-    Checked sum_4_partWsStart;
-    Checked sum_5_part_count;
-    Checked sum_5_part_length;
-    Checked sum_5_partWsStart;
-    Checked sum2PartWork;
-    Checked sum2PartPer;
-    Checked sum2Work;
-    Checked sum2Per;
+    Checked sum3PartKTiles;
     Checked sum3PartWork;
     Checked sum3PartPer;
     Checked sum3Work;
     Checked sum3Per;
-    Checked gradAlphaAgainWork;
-    Checked gradAlphaAgainPer;
-    Checked sum4PartWork;
-    Checked sum4PartPer;
     Checked sum4Work;
     Checked sum4Per;
-    Checked gradAlphaAgain3Work;
-    Checked gradAlphaAgain3Per;
-    Checked sum5PartKTiles;
-    Checked sum5PartWork;
-    Checked sum5PartPer;
     Checked sum5Work;
     Checked sum5Per;
+    Checked gradAlphaAgainWork;
+    Checked gradAlphaAgainPer;
+    Checked sum6Work;
+    Checked sum6Per;
+    Checked gradAlphaAgain3Work;
+    Checked gradAlphaAgain3Per;
     Checked dxgWsStart;
     Checked dxgBaseN;
     Checked dxgPanels;
@@ -169,32 +138,36 @@ struct Sizes {
     Checked dxgRowTiles;
     Checked dxgWork;
     Checked dxgPer;
-    Checked drmsWork;
-    Checked drmsPer;
-    Checked dxgITiles;
-    Checked sum_6WsStart;
+    Checked towardXWork;
+    Checked towardXPer;
+    Checked sum_1WsStart;
+    Checked sum_2WsStart;
     Checked sum_1_part_count;
     Checked sum_1_part_length;
     Checked sum_1_partWsStart;
-    Checked sum_6_part_count;
-    Checked sum_6_part_length;
-    Checked sum_6_partWsStart;
+    Checked sum_2_part_count;
+    Checked sum_2_part_length;
+    Checked sum_2_partWsStart;
     Checked dxgTTiles;
     Checked sum1PartDTiles;
     Checked sum1PartKTiles;
     Checked sum1PartWork;
     Checked sum1PartPer;
+    Checked sum1DTiles;
+    Checked sum1KTiles;
+    Checked sum1Work;
+    Checked sum1Per;
     Checked gradPhiDTiles;
     Checked gradPhiKTiles;
     Checked gradPhiWork;
     Checked gradPhiPer;
-    Checked sum6PartDTiles;
-    Checked sum6PartITiles;
-    Checked sum6PartWork;
-    Checked sum6PartPer;
-    Checked sum6DTiles;
-    Checked sum6Work;
-    Checked sum6Per;
+    Checked sum2PartDTiles;
+    Checked sum2PartITiles;
+    Checked sum2PartWork;
+    Checked sum2PartPer;
+    Checked sum2DTiles;
+    Checked sum2Work;
+    Checked sum2Per;
     Checked gradPhiITiles;
     Checked sum_1_factorWsStart;
     Checked sum1BaseN;
@@ -206,17 +179,19 @@ struct Sizes {
     Checked sum1Kb;
     Checked sum1RowTiles;
     Checked dmixWsEnd;
-    Checked drmsWsEnd;
     Checked dzWsEnd;
-    Checked scaledWsEnd;
-    Checked sum_1WsEnd;
+    Checked grad_scaleWsEnd;
+    Checked scaleWsEnd;
     Checked sum_1_productWsEnd;
     Checked sum_1_termsWsEnd;
+    Checked toward_xWsEnd;
     Checked dzAgainTTiles;
-    Checked scaledTTiles;
-    Checked scaledAgainTTiles;
-    Checked scaledAgain3TTiles;
+    Checked dzAgain3TTiles;
+    Checked scaleITiles;
+    Checked scaleAgainITiles;
+    Checked scaleAgain3IJTiles;
     Checked dmixTTiles;
+    Checked sum1ProductBeside;
     Checked sum1ProductBaseK;
     Checked sum1ProductStepK;
     Checked sum1ProductL1;
@@ -234,16 +209,13 @@ struct Sizes {
     Checked mm0StepK;
     Checked mm0L1;
     Checked gradBiasKTiles;
-    Checked gradGammaITiles;
-    Checked sum_2WsEnd;
     Checked sum_3WsEnd;
     Checked sum_4WsEnd;
     Checked sum_5WsEnd;
-    Checked sum_2_partWsEnd;
+    Checked sum_6WsEnd;
+    Checked grad_scale_partWsEnd;
     Checked sum_3_partWsEnd;
-    Checked sum_4_partWsEnd;
-    Checked sum_5_partWsEnd;
-    Checked sum5KTiles;
+    Checked sum3KTiles;
     Checked dxgWsEnd;
     Checked dxgBaseK;
     Checked dxgStepK;
@@ -261,13 +233,15 @@ struct Sizes {
     Checked mm1BaseK;
     Checked mm1StepK;
     Checked mm1L1;
-    Checked drmsTTiles;
-    Checked dxgDTiles;
-    Checked sum_6WsEnd;
+    Checked towardXTTiles;
+    Checked sum_1WsEnd;
+    Checked sum_2WsEnd;
     Checked sum_1_partWsEnd;
-    Checked sum_6_partWsEnd;
-    Checked sum6ITiles;
+    Checked sum_2_partWsEnd;
+    Checked dxgDTiles;
+    Checked sum2ITiles;
     Checked sum_1_factorWsEnd;
+    Checked sum1Beside;
     Checked sum1BaseK;
     Checked sum1StepK;
     Checked sum1L1;
@@ -354,14 +328,12 @@ inline Checked DzLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // in2: h_preIn, 2 copies
     bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // out0: dzWsOut, 2 copies
     bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc8: tmp
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc1: dotTile
+    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc2: xTile
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;       // calc3: acc
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;        // calc4: part
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc5: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: tmp
     return bytes;
 }
 
@@ -384,95 +356,68 @@ inline Checked DzAgain3Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3JTile * s.dzAgain3TTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3JTile * s.dzAgain3TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.dzAgain3IJTile * s.dzAgain3TTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.dzAgain3IJTile * s.dzAgain3TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: scaled
-inline Checked ScaledLedger(const Sizes &s, const Checked &coreNum)
+/// UB bytes: scale
+inline Checked ScaleLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
+    bytes = bytes + 32;                                  // in0: alphaIn
+    bytes = bytes + CeilDiv(s.scaleITile * 4, 32) * 64;  // out0: scaleWsOut, 2 copies
+    bytes = bytes + 256;                                 // calc0: spread
     return bytes;
 }
 
-/// UB bytes: scaled
-inline Checked ScaledAgainLedger(const Sizes &s, const Checked &coreNum)
+/// UB bytes: scale
+inline Checked ScaleAgainLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
+    bytes = bytes + 32;                                       // in0: alphaIn
+    bytes = bytes + CeilDiv(s.scaleAgainITile * 4, 32) * 64;  // out0: scaleWsOut, 2 copies
+    bytes = bytes + 256;                                      // calc0: spread
     return bytes;
 }
 
-/// UB bytes: scaled
-inline Checked ScaledAgain3Ledger(const Sizes &s, const Checked &coreNum)
+/// UB bytes: scale
+inline Checked ScaleAgain3Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3JTile * s.scaledAgain3TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3JTile * s.scaledAgain3TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
+    bytes = bytes + 32;                                         // in0: alphaIn
+    bytes = bytes + CeilDiv(s.scaleAgain3IJTile * 4, 32) * 64;  // out0: scaleWsOut, 2 copies
+    bytes = bytes + 256;                                        // calc0: spread
     return bytes;
 }
 
-/// UB bytes: dmix, sum_1_terms, drms
+/// UB bytes: dmix, sum_1_terms, drms, toward_x
 inline Checked DmixLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 192;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 128;                        // in1: inv_rmsIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.n + s.n * 2, 16) * 64;                 // in0: scaleWsIn
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 192;  // in1: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 128;                        // in2: inv_rmsIn, 2 copies
     bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 128;                        // out1: drmsWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 128;                        // out1: toward_xWsOut, 2 copies
     bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out2: dmixWsOut, 2 copies
     bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc0: dmixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                        // calc1: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 32;   // calc2: rounded
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc3: tmp
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc1: tmp
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                        // calc2: spread
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 32;   // calc3: rounded
     bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc4: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc5: sum
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc5: drmsTile
     bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                        // calc6: acc
     bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                         // calc7: part
-    return bytes;
-}
-
-/// UB bytes: dxg, grad_x
-inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + RoundUp(s.gradXDTile * s.n * s.n * s.n * 4 + s.gradXDTile * s.n * s.n * 8, 32);  // in0: phiIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                                             // in1: gammaIn
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // in2: dmixWsIn, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 2, 32);           // in3: grad_h_inIn
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 64;                   // in4: h_preIn
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                        // in5: drmsWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc0: grad_h_inTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc1: dxgTile
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc2: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc3: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc4: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc5: tmp
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;                  // calc6: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                         // calc8: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                        // calc9: spread
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc8: tmp
     return bytes;
 }
 
@@ -485,60 +430,30 @@ inline Checked Sum1ProductLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: sum_1, grad_phi
-inline Checked Sum1Ledger(const Sizes &s, const Checked &coreNum)
+/// UB bytes: dxg, grad_x
+inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + RoundUp(s.sum1DTile * 4, 32);                     // in0: gammaIn
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1KTile * 4, 32) * 64;  // in1: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1KTile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * 4, 32);                     // calc0: gammaTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc1: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc3: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc4: sum_1Tile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc6: tmp
-    bytes = bytes + RoundUp(s.sum1DTile, 256) * s.sum1KTile;          // calc7: mask
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * s.n * s.n * 4 + s.gradXDTile * s.n * s.n * 8, 32);  // in0: phiIn
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                                             // in1: gammaIn
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * s.n * 4 + s.gradXTTile * s.n * 8, 32) * 64;  // in2: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // in3: grad_h_inIn, 2 copies
+    bytes = bytes + RoundUp(s.gradXTTile * s.n * 4, 32);                // in4: h_preIn
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // in5: toward_xWsIn
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: dxgTile
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * s.n * 4 + s.gradXTTile * s.n * 8, 32) * 256;  // calc2: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);                              // calc3: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * 4, 32) * 256;                                 // calc4: spread
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                                            // calc5: minus
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                                           // calc6: spread
     return bytes;
 }
 
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked GradAlphaLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked GradBiasLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
-}
-
-/// UB bytes: sum_6, grad_gamma
+/// UB bytes: sum_1, grad_phi, sum_2, grad_gamma
 inline Checked GradGammaLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
@@ -547,9 +462,58 @@ inline Checked GradGammaLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes +
             CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
                     32) *
-                96;                                                             // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: sum_6Tile
+                64;                                                             // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // in1: gammaIn, 2 copies
+    bytes = bytes +
+            CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32) *
+                64;                                                             // out0: grad_phiOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out1: grad_gammaOut, 2 copies
+    bytes = bytes +
+            RoundUp(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32);  // calc0: sum_1Tile
+    bytes = bytes +
+            RoundUp(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32);  // calc1: sum_1_productWsTile
+    bytes = bytes +
+            RoundUp(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32);  // calc2: sum_1_productWsTile
+    bytes = bytes +
+            RoundUp(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32);  // calc3: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradGammaDTile, 256) * s.gradGammaITile * s.n * s.n +
+            s.gradGammaITile * s.n * CeilDiv(s.gradGammaDTile, 256) * 512;  // calc4: mask
+    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);   // calc5: gammaTile
+    return bytes;
+}
+
+/// UB bytes: grad_scale, sum_3, grad_bias
+inline Checked GradBiasLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.T, 8) * 32;                         // in0: inv_rmsIn
+    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 96;  // in1: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_scaleWsOut, 2 copies
+    bytes = bytes + RoundUp(s.T * s.gradBiasKTile * 4, 32);       // calc0: tmp
+    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc1: sum
+    bytes = bytes + CeilDiv(s.T, 8) * 256;                        // calc2: spread
+    return bytes;
+}
+
+/// UB bytes: sum_4, grad_alpha, sum_5, sum_6
+inline Checked GradAlphaLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n, 8) * 64;        // in0: grad_scaleWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.n, 8) * 32;  // in1: grad_scaleWsIn
+    bytes = bytes + 64;                          // out0: grad_alphaOut, 2 copies
+    bytes = bytes + 32;                          // calc0: sum_4Tile
+    bytes = bytes + 2048;                        // calc1: acc
+    bytes = bytes + 256;                         // calc2: part
     return bytes;
 }
 
@@ -567,172 +531,42 @@ inline Checked DzLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sumAcc
     bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc2: grad_h_inTile
     bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc4: sum
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc5: acc
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc6: part
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc7: tmp
     return bytes;
 }
 
-/// UB bytes: sum_2_part
-inline Checked Sum2PartLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * s.sum2PartTTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.sum2PartTTile, 8) * 64;                         // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                                       // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * s.sum2PartTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.sum2PartTTile, 8) * 256;                        // calc2: spread
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);                         // calc3: sum
-    bytes = bytes + 32;                                                       // calc4: sum
-    bytes = bytes + 2048;                                                     // calc5: acc
-    bytes = bytes + 256;                                                      // calc6: part
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Sum2Ledger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked GradAlphaLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
+/// UB bytes: grad_scale_part, sum_3_part
 inline Checked Sum3PartLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * s.sum3PartTTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.sum3PartKTile * s.sum3PartTTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + CeilDiv(s.sum3PartTTile, 8) * 64;                         // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                                       // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * s.sum3PartTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.sum3PartTTile, 8) * 256;                        // calc2: spread
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);                         // calc3: sum
-    bytes = bytes + 32;                                                       // calc4: sum
-    bytes = bytes + 2048;                                                     // calc5: acc
-    bytes = bytes + 256;                                                      // calc6: part
+    bytes = bytes + CeilDiv(s.sum3PartKTile * 4, 32) * 64;                    // out0: grad_scale_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3PartKTile * 4, 32);                         // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartKTile * 4, 32);                         // calc1: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartKTile * s.sum3PartTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.sum3PartKTile * 4, 32);                         // calc3: sum
+    bytes = bytes + CeilDiv(s.sum3PartTTile, 8) * 256;                        // calc4: spread
     return bytes;
 }
 
-/// UB bytes: sum_3
+/// UB bytes: grad_scale, sum_3
 inline Checked Sum3Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked GradAlphaAgainLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked Sum4PartLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * s.sum4PartTTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.sum4PartTTile, 8) * 64;                         // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                                       // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * s.sum4PartTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.sum4PartTTile, 8) * 256;                        // calc2: spread
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);                         // calc3: sum
-    bytes = bytes + 32;                                                       // calc4: sum
-    bytes = bytes + 2048;                                                     // calc5: acc
-    bytes = bytes + 256;                                                      // calc6: part
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked Sum4Ledger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked GradAlphaAgain3Ledger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked Sum5PartLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * s.sum5PartTTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;                    // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);                         // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);                         // calc1: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked Sum5Ledger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * s.sum5Sum5PartAxisTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;                           // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);                                // calc1: sum
+    bytes =
+        bytes + CeilDiv(s.sum3GradScalePartAxisTile * s.sum3KTile * 4, 32) * 64;  // in0: grad_scale_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3KTile * 4, 32) * 64;                            // out0: grad_scaleWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3KTile * 4, 32);                                 // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3KTile * 4, 32);                                 // calc1: sumAcc
+    bytes = bytes + RoundUp(s.sum3KTile * 4, 32);                                 // calc2: sum
     return bytes;
 }
 
@@ -742,8 +576,86 @@ inline Checked GradBiasLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
     bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_4
+inline Checked Sum4Ledger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum4ITile * 4, 32) * 64;  // in0: grad_scaleWsIn, 2 copies
+    bytes = bytes + 64;                                 // out0: sum_4WsOut, 2 copies
+    bytes = bytes + 32;                                 // calc0: sumAcc
+    bytes = bytes + 32;                                 // calc1: sum
+    bytes = bytes + 2048;                               // calc2: acc
+    bytes = bytes + 256;                                // calc3: part
+    return bytes;
+}
+
+/// UB bytes: grad_alpha
+inline Checked GradAlphaLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;  // in0: sum_4WsIn
+    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_5
+inline Checked Sum5Ledger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum5ITile * 4, 32) * 64;  // in0: grad_scaleWsIn, 2 copies
+    bytes = bytes + 64;                                 // out0: sum_5WsOut, 2 copies
+    bytes = bytes + 32;                                 // calc0: sumAcc
+    bytes = bytes + 32;                                 // calc1: sum
+    bytes = bytes + 2048;                               // calc2: acc
+    bytes = bytes + 256;                                // calc3: part
+    return bytes;
+}
+
+/// UB bytes: grad_alpha
+inline Checked GradAlphaAgainLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;  // in0: sum_5WsIn
+    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_6
+inline Checked Sum6Ledger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum6IJTile * 4, 32) * 64;  // in0: grad_scaleWsIn, 2 copies
+    bytes = bytes + 64;                                  // out0: sum_6WsOut, 2 copies
+    bytes = bytes + 32;                                  // calc0: sumAcc
+    bytes = bytes + 32;                                  // calc1: sum
+    bytes = bytes + 2048;                                // calc2: acc
+    bytes = bytes + 256;                                 // calc3: part
+    return bytes;
+}
+
+/// UB bytes: grad_alpha
+inline Checked GradAlphaAgain3Ledger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;  // in0: sum_6WsIn
+    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
 
@@ -755,98 +667,89 @@ inline Checked GradXLedger2(const Sizes &s, const Checked &coreNum)
     Checked bytes(0);
     bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                // in0: gammaIn
     bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // in1: grad_h_inIn, 2 copies
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 128;              // in2: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                    // in3: drmsWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * 4, 32) * 64;           // in2: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                    // in3: toward_xWsIn, 2 copies
     bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // in4: dxgWsIn
     bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
     bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc0: grad_h_inTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc2: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;              // calc4: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // calc6: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                    // calc7: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * 4, 32) * 256;          // calc2: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc3: xTile
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // calc4: minus
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                    // calc5: spread
     return bytes;
 }
 
-/// UB bytes: dmix, drms
-inline Checked DrmsLedger(const Sizes &s, const Checked &coreNum)
+/// UB bytes: dmix, drms, toward_x
+inline Checked TowardXLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // in1: inv_rmsIn, 2 copies
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                       // calc0: spread
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 32;  // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                        // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                      // calc3: acc
+    bytes = bytes + CeilDiv(s.n * s.n + s.n * 2, 8) * 32;                   // in0: scaleWsIn
+    bytes = bytes + s.towardXTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 96;  // in1: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.towardXTTile, 8) * 64;                        // in2: inv_rmsIn, 2 copies
+    bytes = bytes + s.towardXTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;  // out0: dmixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.towardXTTile, 8) * 64;                        // out1: toward_xWsOut, 2 copies
+    bytes = bytes + s.towardXTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 32;  // calc0: tmp
+    bytes = bytes + CeilDiv(s.towardXTTile, 8) * 256;                       // calc1: spread
+    bytes = bytes + CeilDiv(s.towardXTTile, 8) * 32;                        // calc2: drmsTile
+    bytes = bytes + CeilDiv(s.towardXTTile, 8) * 2048;                      // calc3: acc
+    bytes = bytes + CeilDiv(s.towardXTTile, 8) * 32;                        // calc4: tmp
     return bytes;
 }
 
-/// UB bytes: dxg, grad_x, sum_1, grad_phi
-inline Checked DxgLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // in0: dmixWsIn
-    bytes = bytes + CeilDiv(s.T, 16) * 128;                       // in1: drmsWsIn, 2 copies
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * 2, 32);            // in2: grad_h_inIn
-    bytes =
-        bytes + RoundUp(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8, 32);  // in3: phiIn
-    bytes = bytes + s.T * CeilDiv(s.dxgITile, 8) * 32;                    // in4: h_preIn
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);             // in5: gammaIn
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 2, 32);       // in6: xIn
-    bytes = bytes + CeilDiv(s.T * s.dxgDTile * s.dxgITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8, 32) *
-                        64;                                               // out1: grad_phiOut, 2 copies
-    bytes = bytes + CeilDiv(s.T * s.dxgDTile * s.dxgITile * 4, 32) * 64;  // out2: dxgWsOut, 2 copies
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * 4, 32);                    // calc0: grad_h_inTile
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc1: dxgTile
-    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;         // calc2: spread
-    bytes = bytes + s.dxgITile * CeilDiv(s.T, 16) * 64;                   // calc3: h_preTile
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                // calc4: offsets
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc6: grad_x_postTile
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc7: tmp
-    bytes = bytes + s.dxgITile * CeilDiv(s.T, 16) * 512;                  // calc8: spread
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc9: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                // calc10: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 512;                               // calc11: spread
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8,
-                            32);  // calc12: sum_1Tile
-    return bytes;
-}
-
-/// UB bytes: sum_6, grad_gamma
+/// UB bytes: dxg, grad_x, sum_1, grad_phi, sum_2, grad_gamma
 inline Checked GradGammaLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.T * s.gradGammaDTile * s.gradGammaITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;        // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: xTile
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);             // calc1: sum_6Tile
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // in0: dmixWsIn
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                        // in1: toward_xWsIn
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * 2, 32);      // in2: grad_h_inIn
+    bytes = bytes +
+            CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32) *
+                64;                                                                   // in3: phiIn, 2 copies
+    bytes = bytes + s.T * CeilDiv(s.gradGammaITile, 8) * 32;                          // in4: h_preIn
+    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);             // in5: gammaIn
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 2, 32);       // in6: xIn
+    bytes = bytes + CeilDiv(s.T * s.gradGammaDTile * s.gradGammaITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes +
+            CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32) *
+                64;                                                              // out1: grad_phiOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;   // out2: grad_gammaOut, 2 copies
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * 4, 32);                     // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);  // calc1: dxgTile
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;                // calc2: spread
+    bytes = bytes + s.gradGammaITile * CeilDiv(s.T, 16) * 64;                    // calc3: h_preTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                       // calc4: offsets
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);  // calc5: tmp
+    bytes = bytes + s.gradGammaITile * CeilDiv(s.T, 16) * 512;                   // calc6: spread
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);  // calc7: xTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                       // calc8: minus
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                                      // calc9: spread
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);  // calc10: grad_x_postTile
+    bytes = bytes +
+            RoundUp(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32);                                                   // calc11: sum_1Tile
+    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);  // calc12: sum_2Tile
     return bytes;
 }
 
 /// UB bytes: dxg
-inline Checked DxgLedger2(const Sizes &s, const Checked &coreNum)
+inline Checked DxgLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + RoundUp(s.dxgDTile * s.n * s.n * s.n * 4 + s.dxgDTile * s.n * s.n * 8, 32);  // in0: phiIn
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;   // in1: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgTTile * 4, 32) * 64;       // out0: dxgWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgTTile * 4, 32);            // calc0: sum
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 256;  // calc1: spread
+    bytes = bytes + CeilDiv(s.dxgTTile * s.n * s.n * 4 + s.dxgTTile * s.n * 8, 32) * 64;   // in1: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgTTile * 4, 32) * 64;                         // out0: dxgWsOut, 2 copies
+    bytes = bytes + RoundUp(s.dxgDTile * s.dxgTTile * 4, 32);                              // calc0: sum
+    bytes = bytes + CeilDiv(s.dxgTTile * s.n * s.n * 4 + s.dxgTTile * s.n * 8, 32) * 256;  // calc1: spread
     return bytes;
 }
 
@@ -867,7 +770,7 @@ inline Checked Sum1PartLedger(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_1
-inline Checked Sum1Ledger2(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -891,31 +794,30 @@ inline Checked GradPhiLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: sum_6_part
-inline Checked Sum6PartLedger(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_2_part
+inline Checked Sum2PartLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum6PartDTile * s.sum6PartITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum6PartDTile * s.sum6PartITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum6PartDTile * s.sum6PartITile * 4, 32) * 64;  // out0: sum_6_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.sum2PartDTile * s.sum2PartITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum2PartDTile * s.sum2PartITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum2PartDTile * s.sum2PartITile * 4, 32) * 64;  // out0: sum_2_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum2PartDTile * s.sum2PartITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum2PartDTile * s.sum2PartITile * 4, 32);       // calc1: xTile
     return bytes;
 }
 
-/// UB bytes: sum_6
-inline Checked Sum6Ledger(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_2
+inline Checked Sum2Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum6DTile * s.sum6ITile * 4, 32) * 64;  // in0: sum_6_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum6DTile * s.sum6ITile * 4, 32) * 64;  // out0: sum_6WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum6DTile * s.sum6ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum6DTile * s.sum6ITile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.sum2DTile * s.sum2ITile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum2DTile * s.sum2ITile * 4, 32) * 64;  // out0: sum_2WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum2DTile * s.sum2ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum2DTile * s.sum2ITile * 4, 32);       // calc1: copied
     return bytes;
 }
 
@@ -925,8 +827,47 @@ inline Checked GradGammaLedger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // in0: sum_6WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
     bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: dxg, grad_x, sum_1, grad_phi, sum_2, grad_gamma
+inline Checked GradGammaLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // in0: dmixWsIn
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                        // in1: toward_xWsIn
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * 2, 32);      // in2: grad_h_inIn
+    bytes = bytes +
+            CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32) *
+                64;                                                                   // in3: phiIn, 2 copies
+    bytes = bytes + s.T * CeilDiv(s.gradGammaITile, 8) * 32;                          // in4: h_preIn
+    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);             // in5: gammaIn
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 2, 32);       // in6: xIn
+    bytes = bytes + CeilDiv(s.T * s.gradGammaDTile * s.gradGammaITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes +
+            CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32) *
+                64;                                                              // out1: grad_phiOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;   // out2: grad_gammaOut, 2 copies
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * 4, 32);                     // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);  // calc1: dxgTile
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;                // calc2: spread
+    bytes = bytes + s.gradGammaITile * CeilDiv(s.T, 16) * 64;                    // calc3: h_preTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                       // calc4: offsets
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);  // calc5: tmp
+    bytes = bytes + s.gradGammaITile * CeilDiv(s.T, 16) * 512;                   // calc6: spread
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);  // calc7: xTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                       // calc8: minus
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                                      // calc9: spread
+    bytes = bytes +
+            RoundUp(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32);                                                   // calc10: sum_1Tile
+    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);  // calc11: sum_2Tile
     return bytes;
 }
 
@@ -937,102 +878,18 @@ inline Checked GradXLedger3(const Sizes &s, const Checked &coreNum)
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + RoundUp(s.gradXDTile * s.n * s.n * s.n * 4 + s.gradXDTile * s.n * s.n * 8, 32);  // in0: phiIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                                             // in1: gammaIn
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // in2: dmixWsIn, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 2, 32);           // in3: grad_h_inIn
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 64;                   // in4: h_preIn
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                        // in5: drmsWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc0: grad_h_inTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc1: dxgTile
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc2: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc3: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc4: tmp
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;                  // calc5: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc6: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                         // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                        // calc8: spread
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked GradXLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                // in0: gammaIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // in1: grad_h_inIn, 2 copies
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 128;              // in2: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                    // in3: drmsWsIn, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // in4: dxgWsIn
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * s.n * 4 + s.gradXTTile * s.n * 8, 32) * 64;  // in1: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // in2: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * 4, 32) * 64;           // in3: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // in4: toward_xWsIn
     bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
     bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc0: grad_h_inTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;              // calc3: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // calc5: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                    // calc6: spread
-    return bytes;
-}
-
-/// UB bytes: dxg, grad_x, sum_1, grad_phi
-inline Checked DxgLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // in0: dmixWsIn
-    bytes = bytes + CeilDiv(s.T, 16) * 128;                       // in1: drmsWsIn, 2 copies
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * 2, 32);            // in2: grad_h_inIn
-    bytes =
-        bytes + RoundUp(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8, 32);  // in3: phiIn
-    bytes = bytes + s.T * CeilDiv(s.dxgITile, 8) * 32;                    // in4: h_preIn
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);             // in5: gammaIn
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 2, 32);       // in6: xIn
-    bytes = bytes + CeilDiv(s.T * s.dxgDTile * s.dxgITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8, 32) *
-                        64;                                               // out1: grad_phiOut, 2 copies
-    bytes = bytes + CeilDiv(s.T * s.dxgDTile * s.dxgITile * 4, 32) * 64;  // out2: dxgWsOut, 2 copies
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * 4, 32);                    // calc0: grad_h_inTile
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc1: dxgTile
-    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;         // calc2: spread
-    bytes = bytes + s.dxgITile * CeilDiv(s.T, 16) * 64;                   // calc3: h_preTile
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                // calc4: offsets
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc6: tmp
-    bytes = bytes + s.dxgITile * CeilDiv(s.T, 16) * 512;                  // calc7: spread
-    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                // calc9: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 512;                               // calc10: spread
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8,
-                            32);  // calc11: sum_1Tile
-    return bytes;
-}
-
-/// UB bytes: dxg, grad_x
-inline Checked GradXLedger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + RoundUp(s.gradXDTile * s.n * s.n * s.n * 4 + s.gradXDTile * s.n * s.n * 8, 32);  // in0: phiIn
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // in1: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // in2: grad_h_inIn, 2 copies
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 64;                   // in3: h_preIn
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                        // in4: drmsWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc0: grad_h_inTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc1: dxgTile
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc2: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc3: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc4: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc5: tmp
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;                  // calc6: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                         // calc8: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                        // calc9: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: dxgTile
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * s.n * 4 + s.gradXTTile * s.n * 8, 32) * 256;  // calc2: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);                              // calc3: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * 4, 32) * 256;                                 // calc4: spread
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                                            // calc5: minus
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                                           // calc6: spread
     return bytes;
 }
 
@@ -1044,35 +901,31 @@ inline Checked GradPhiLedger2(const Sizes &s, const Checked &coreNum)
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiKTile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
     bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiKTile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc0: sum_1Tile
     bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc1: sum_1_productWsTile
     bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiKTile;          // calc6: mask
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc3: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiKTile;          // calc4: mask
     return bytes;
 }
 
 /// UB bytes: grad_x
-inline Checked GradXLedger6(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // in0: grad_h_inIn, 2 copies
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 128;              // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 192;                    // in2: drmsWsIn, 3 copies
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // in3: dxgWsIn
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * 4, 32) * 64;           // in1: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                    // in2: toward_xWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 4, 32) * 64;  // in3: dxgWsIn, 2 copies
     bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
     bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc0: grad_h_inTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc2: grad_x_postTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * 4, 32) * 256;          // calc2: spread
     bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;              // calc4: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // calc6: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                    // calc7: spread
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // calc4: minus
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                    // calc5: spread
     return bytes;
 }
 
@@ -1083,12 +936,12 @@ inline Checked GradPhiLedger3(const Sizes &s, const Checked &coreNum)
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // in0: dmixWsIn
-    bytes = bytes + CeilDiv(s.T, 16) * 128;                       // in1: drmsWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                        // in1: toward_xWsIn
     bytes = bytes + RoundUp(s.T * s.gradPhiDTile * 2, 32);        // in2: grad_h_inIn
     bytes = bytes +
             CeilDiv(s.gradPhiDTile * s.gradPhiITile * s.n * s.n * 4 + s.gradPhiDTile * s.gradPhiITile * s.n * 8, 32) *
                 64;                                                               // in3: phiIn, 2 copies
-    bytes = bytes + s.T * CeilDiv(s.gradPhiITile, 8) * 32;                        // in4: h_preIn
+    bytes = bytes + s.T * CeilDiv(s.gradPhiITile, 8) * 64;                        // in4: h_preIn, 2 copies
     bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32);       // in5: xIn
     bytes = bytes + CeilDiv(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
     bytes = bytes +
@@ -1099,15 +952,13 @@ inline Checked GradPhiLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;            // calc2: spread
     bytes = bytes + s.gradPhiITile * CeilDiv(s.T, 16) * 64;                  // calc3: h_preTile
     bytes = bytes + CeilDiv(s.T, 16) * 64;                                   // calc4: offsets
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc5: xTile
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc6: grad_x_postTile
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc7: tmp
-    bytes = bytes + s.gradPhiITile * CeilDiv(s.T, 16) * 512;                 // calc8: spread
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc9: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                   // calc10: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 512;                                  // calc11: spread
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc5: tmp
+    bytes = bytes + s.gradPhiITile * CeilDiv(s.T, 16) * 512;                 // calc6: spread
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                   // calc7: minus
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                                  // calc8: spread
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc9: grad_x_postTile
     bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * s.n * s.n * 4 + s.gradPhiDTile * s.gradPhiITile * s.n * 8,
-                            32);  // calc12: sum_1Tile
+                            32);  // calc10: sum_1Tile
     return bytes;
 }
 
@@ -1122,51 +973,6 @@ inline Checked GradPhiLedger4(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: dxg, grad_x
-inline Checked GradXLedger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + RoundUp(s.gradXDTile * s.n * s.n * s.n * 4 + s.gradXDTile * s.n * s.n * 8, 32);  // in0: phiIn
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // in1: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // in2: grad_h_inIn, 2 copies
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 64;                   // in3: h_preIn
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                        // in4: drmsWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc0: grad_h_inTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc1: dxgTile
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc2: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc3: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc4: tmp
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;                  // calc5: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc6: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                         // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                        // calc8: spread
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked GradXLedger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // in0: grad_h_inIn, 2 copies
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 128;              // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 192;                    // in2: drmsWsIn, 3 copies
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // in3: dxgWsIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc0: grad_h_inTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;              // calc3: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // calc5: tmp
-    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                    // calc6: spread
-    return bytes;
-}
-
 /// UB bytes: dxg, grad_x, sum_1, grad_phi
 inline Checked GradPhiLedger5(const Sizes &s, const Checked &coreNum)
 {
@@ -1174,12 +980,12 @@ inline Checked GradPhiLedger5(const Sizes &s, const Checked &coreNum)
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // in0: dmixWsIn
-    bytes = bytes + CeilDiv(s.T, 16) * 128;                       // in1: drmsWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                        // in1: toward_xWsIn
     bytes = bytes + RoundUp(s.T * s.gradPhiDTile * 2, 32);        // in2: grad_h_inIn
     bytes = bytes +
             CeilDiv(s.gradPhiDTile * s.gradPhiITile * s.n * s.n * 4 + s.gradPhiDTile * s.gradPhiITile * s.n * 8, 32) *
                 64;                                                               // in3: phiIn, 2 copies
-    bytes = bytes + s.T * CeilDiv(s.gradPhiITile, 8) * 32;                        // in4: h_preIn
+    bytes = bytes + s.T * CeilDiv(s.gradPhiITile, 8) * 64;                        // in4: h_preIn, 2 copies
     bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32);       // in5: xIn
     bytes = bytes + CeilDiv(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
     bytes = bytes +
@@ -1190,14 +996,12 @@ inline Checked GradPhiLedger5(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;            // calc2: spread
     bytes = bytes + s.gradPhiITile * CeilDiv(s.T, 16) * 64;                  // calc3: h_preTile
     bytes = bytes + CeilDiv(s.T, 16) * 64;                                   // calc4: offsets
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc5: xTile
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc6: tmp
-    bytes = bytes + s.gradPhiITile * CeilDiv(s.T, 16) * 512;                 // calc7: spread
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc8: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                   // calc9: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 512;                                  // calc10: spread
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc5: tmp
+    bytes = bytes + s.gradPhiITile * CeilDiv(s.T, 16) * 512;                 // calc6: spread
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                   // calc7: minus
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                                  // calc8: spread
     bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * s.n * s.n * 4 + s.gradPhiDTile * s.gradPhiITile * s.n * 8,
-                            32);  // calc11: sum_1Tile
+                            32);  // calc9: sum_1Tile
     return bytes;
 }
 
@@ -1215,12 +1019,30 @@ inline Checked DzLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.D, 16) * 64;               // calc0: grad_h_inTile
     bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc1: xTile
     bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;        // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;         // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc6: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc7: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc8: tmp
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;        // calc3: acc
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;         // calc4: part
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc5: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc6: tmp
+    return bytes;
+}
+
+/// UB bytes: grad_phi, sum_2, grad_gamma
+inline Checked GradGammaLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes +
+            CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32) *
+                96;                                                             // in0: sum_1WsIn, 3 copies
+    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // in1: gammaIn, 2 copies
+    bytes = bytes +
+            CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
+                    32) *
+                64;                                                             // out0: grad_phiOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out1: grad_gammaOut, 2 copies
+    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: sum_2Tile
     return bytes;
 }
 
@@ -1239,11 +1061,10 @@ inline Checked DzLedger4(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sumAcc
     bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc2: xTile
     bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc3: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc4: sum
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc5: acc
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc6: part
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc7: tmp
     return bytes;
 }
 
@@ -1274,74 +1095,53 @@ inline bool FitDzAgain(Sizes &s, const Chip &chip)
 inline bool FitDzAgain3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.dzAgain3JTile = Checked(8);
+    s.dzAgain3IJTile = Checked(8);
     s.dzAgain3TTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), s.n), false,
-                    &DzAgain3Ledger, coreNum, ub) &&
+    return Maximise(s, &Sizes::dzAgain3IJTile, s.n * s.n, 8,
+                    MinOf(MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), s.n * s.n), false, &DzAgain3Ledger, coreNum,
+                    ub) &&
            Maximise(s, &Sizes::dzAgain3TTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &DzAgain3Ledger, coreNum, ub);
+                    CeilDiv(s.T * CeilDiv(s.n * s.n, s.dzAgain3IJTile), coreNum), false, &DzAgain3Ledger, coreNum, ub);
 }
 
-/// The tiles of a stage: scaled
-inline bool FitScaled(Sizes &s, const Chip &chip)
+/// The tiles of a stage: scale
+inline bool FitScale(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
+    s.scaleITile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::scaledITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
-                    &ScaledLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                    false, &ScaledLedger, coreNum, ub);
+    return Maximise(s, &Sizes::scaleITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), false, &ScaleLedger,
+                    coreNum, ub);
 }
 
-/// The tiles of a stage: scaled
-inline bool FitScaledAgain(Sizes &s, const Chip &chip)
+/// The tiles of a stage: scale
+inline bool FitScaleAgain(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
+    s.scaleAgainITile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
-                    &ScaledAgainLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &ScaledAgainLedger, coreNum, ub);
+    return Maximise(s, &Sizes::scaleAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), false,
+                    &ScaleAgainLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: scaled
-inline bool FitScaledAgain3(Sizes &s, const Chip &chip)
+/// The tiles of a stage: scale
+inline bool FitScaleAgain3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3TTile = Checked(1);
+    s.scaleAgain3IJTile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
-                    &ScaledAgain3Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::scaledAgain3TTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &ScaledAgain3Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::scaleAgain3IJTile, s.n * s.n, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n, coreNum), 64), s.n * s.n), false, &ScaleAgain3Ledger, coreNum, ub);
 }
 
-/// The tiles of a stage: dmix, sum_1_terms, drms
+/// The tiles of a stage: dmix, sum_1_terms, drms, toward_x
 inline bool FitDmix(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.dmixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DmixLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: dxg, grad_x
-inline bool FitGradX(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
-                    &GradXLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1_product (cube)
@@ -1352,31 +1152,33 @@ inline bool FitSum1Product(Sizes &s, const Chip &chip)
     return Sum1ProductLedger(s, coreNum) <= ub;
 }
 
-/// The tiles of a stage: sum_1, grad_phi
-inline bool FitSum1(Sizes &s, const Chip &chip)
+/// The tiles of a stage: dxg, grad_x
+inline bool FitGradX(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.sum1DTile = Checked(64);
-    s.sum1KTile = Checked(1);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum1DTile, s.D, 64,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
-                    &Sum1Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum1KTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
-                    CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2,
-                            coreNum),
-                    false, &Sum1Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+                    &GradXLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_2, grad_alpha, sum_3, sum_4
-inline bool FitGradAlpha(Sizes &s, const Chip &chip)
+/// The tiles of a stage: sum_1, grad_phi, sum_2, grad_gamma
+inline bool FitGradGamma(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    s.gradGammaDTile = Checked(64);
+    s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return GradAlphaLedger(s, coreNum) <= ub;
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 64, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
+                    &GradGammaLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_5, grad_bias
+/// The tiles of a stage: grad_scale, sum_3, grad_bias
 inline bool FitGradBias(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
@@ -1387,17 +1189,12 @@ inline bool FitGradBias(Sizes &s, const Chip &chip)
                     &GradBiasLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_6, grad_gamma
-inline bool FitGradGamma(Sizes &s, const Chip &chip)
+/// The tiles of a stage: sum_4, grad_alpha, sum_5, sum_6
+inline bool FitGradAlpha(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false,
-                    &GradGammaLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger, coreNum, ub);
+    return GradAlphaLedger(s, coreNum) <= ub;
 }
 
 /// The tiles of a stage: dot, s, dz
@@ -1412,122 +1209,35 @@ inline bool FitDz2(Sizes &s, const Chip &chip)
                     ub);
 }
 
-/// The tiles of a stage: sum_2_part
-inline bool FitSum2Part(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum2PartITile = Checked(8);
-    s.sum2PartTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Sum2PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum2PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum2PartLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_2
-inline bool FitSum2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum2Ledger, coreNum,
-                    ub);
-}
-
-/// The tiles of a stage: grad_alpha
-inline bool FitGradAlpha2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, true);
-    return GradAlphaLedger2(s, coreNum) <= ub;
-}
-
-/// The tiles of a stage: sum_3_part
+/// The tiles of a stage: grad_scale_part, sum_3_part
 inline bool FitSum3Part(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.sum3PartITile = Checked(8);
+    s.sum3PartKTile = Checked(8);
     s.sum3PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Sum3PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum3PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum3PartLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_3
-inline bool FitSum3(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum3Ledger, coreNum,
-                    ub);
-}
-
-/// The tiles of a stage: grad_alpha
-inline bool FitGradAlphaAgain(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, true);
-    return GradAlphaAgainLedger(s, coreNum) <= ub;
-}
-
-/// The tiles of a stage: sum_4_part
-inline bool FitSum4Part(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum4PartJTile = Checked(8);
-    s.sum4PartTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Sum4PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum4PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum4PartLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_4
-inline bool FitSum4(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum4Ledger, coreNum,
-                    ub);
-}
-
-/// The tiles of a stage: grad_alpha
-inline bool FitGradAlphaAgain3(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, true);
-    return GradAlphaAgain3Ledger(s, coreNum) <= ub;
-}
-
-/// The tiles of a stage: sum_5_part
-inline bool FitSum5Part(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum5PartKTile = Checked(8);
-    s.sum5PartTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
     return Maximise(
-               s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+               s, &Sizes::sum3PartKTile, s.n * s.n + s.n * 2, 8,
                MinOf(MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                                    coreNum),
                            64),
                      s.n * s.n + s.n * 2),
-               false, &Sum5PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum5PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum5PartLedger, coreNum, ub);
+               false, &Sum3PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum3PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum3PartLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_5
-inline bool FitSum5(Sizes &s, const Chip &chip)
+/// The tiles of a stage: grad_scale, sum_3
+inline bool FitSum3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.sum5KTile = Checked(8);
-    s.sum5Sum5PartAxisTile = Checked(1);
+    s.sum3KTile = Checked(8);
+    s.sum3GradScalePartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false, &Sum5Ledger,
+    return Maximise(s, &Sizes::sum3KTile, s.n * s.n + s.n * 2, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false, &Sum3Ledger,
                     coreNum, ub) &&
-           Maximise(s, &Sizes::sum5Sum5PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
-                    &Sum5Ledger, coreNum, ub);
+           Maximise(s, &Sizes::sum3GradScalePartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
+                    &Sum3Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_bias
@@ -1539,6 +1249,57 @@ inline bool FitGradBias2(Sizes &s, const Chip &chip)
     return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
                     MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
                     &GradBiasLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_4
+inline bool FitSum4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum4ITile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum4ITile, s.n, 8, 0, false, &Sum4Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlpha2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return GradAlphaLedger2(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_5
+inline bool FitSum5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum5ITile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum5ITile, s.n, 8, 0, false, &Sum5Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlphaAgain(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return GradAlphaAgainLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_6
+inline bool FitSum6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum6IJTile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum6IJTile, s.n * s.n, 8, 0, false, &Sum6Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlphaAgain3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return GradAlphaAgain3Ledger(s, coreNum) <= ub;
 }
 
 /// The tiles of a stage: grad_x
@@ -1581,85 +1342,70 @@ inline bool FitDzAgain2(Sizes &s, const Chip &chip)
 inline bool FitDzAgain32(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.dzAgain3JTile = Checked(8);
+    s.dzAgain3IJTile = Checked(8);
     s.dzAgain3TTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), s.n), false,
-                    &DzAgain3Ledger, coreNum, ub) &&
+    return Maximise(s, &Sizes::dzAgain3IJTile, s.n * s.n, 8,
+                    MinOf(MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), s.n * s.n), false, &DzAgain3Ledger, coreNum,
+                    ub) &&
            Maximise(s, &Sizes::dzAgain3TTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &DzAgain3Ledger, coreNum, ub);
+                    CeilDiv(s.T * CeilDiv(s.n * s.n, s.dzAgain3IJTile), coreNum), false, &DzAgain3Ledger, coreNum, ub);
 }
 
-/// The tiles of a stage: scaled
-inline bool FitScaled2(Sizes &s, const Chip &chip)
+/// The tiles of a stage: scale
+inline bool FitScale2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
+    s.scaleITile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::scaledITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
-                    &ScaledLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                    false, &ScaledLedger, coreNum, ub);
+    return Maximise(s, &Sizes::scaleITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), false, &ScaleLedger,
+                    coreNum, ub);
 }
 
-/// The tiles of a stage: scaled
-inline bool FitScaledAgain2(Sizes &s, const Chip &chip)
+/// The tiles of a stage: scale
+inline bool FitScaleAgain2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
+    s.scaleAgainITile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
-                    &ScaledAgainLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &ScaledAgainLedger, coreNum, ub);
+    return Maximise(s, &Sizes::scaleAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), false,
+                    &ScaleAgainLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: scaled
-inline bool FitScaledAgain32(Sizes &s, const Chip &chip)
+/// The tiles of a stage: scale
+inline bool FitScaleAgain32(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3TTile = Checked(1);
+    s.scaleAgain3IJTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
-                    &ScaledAgain3Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::scaledAgain3TTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &ScaledAgain3Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::scaleAgain3IJTile, s.n * s.n, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n, coreNum), 64), s.n * s.n), false, &ScaleAgain3Ledger, coreNum, ub);
 }
 
-/// The tiles of a stage: dmix, drms
-inline bool FitDrms(Sizes &s, const Chip &chip)
+/// The tiles of a stage: dmix, drms, toward_x
+inline bool FitTowardX(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.drmsTTile = Checked(1);
+    s.towardXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DrmsLedger, coreNum, ub);
+    return Maximise(s, &Sizes::towardXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &TowardXLedger, coreNum,
+                    ub);
 }
 
-/// The tiles of a stage: dxg, grad_x, sum_1, grad_phi
-inline bool FitDxg(Sizes &s, const Chip &chip)
+/// The tiles of a stage: dxg, grad_x, sum_1, grad_phi, sum_2, grad_gamma
+inline bool FitGradGamma2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.dxgDTile = Checked(16);
-    s.dxgITile = Checked(1);
+    s.gradGammaDTile = Checked(16);
+    s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dxgDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false, &DxgLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::dxgITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.dxgDTile), coreNum), false,
-                    &DxgLedger, coreNum, ub);
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
+                    &GradGammaLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger2, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_2, grad_alpha, sum_3, sum_4
-inline bool FitGradAlpha3(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, false);
-    return GradAlphaLedger(s, coreNum) <= ub;
-}
-
-/// The tiles of a stage: sum_5, grad_bias
+/// The tiles of a stage: grad_scale, sum_3, grad_bias
 inline bool FitGradBias3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
@@ -1670,17 +1416,12 @@ inline bool FitGradBias3(Sizes &s, const Chip &chip)
                     &GradBiasLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_6, grad_gamma
-inline bool FitGradGamma2(Sizes &s, const Chip &chip)
+/// The tiles of a stage: sum_4, grad_alpha, sum_5, sum_6
+inline bool FitGradAlpha3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.gradGammaDTile = Checked(16);
-    s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false,
-                    &GradGammaLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger2, coreNum, ub);
+    return GradAlphaLedger(s, coreNum) <= ub;
 }
 
 /// The tiles of a stage: dot, s, dz
@@ -1696,16 +1437,16 @@ inline bool FitDz4(Sizes &s, const Chip &chip)
 }
 
 /// The tiles of a stage: dxg
-inline bool FitDxg2(Sizes &s, const Chip &chip)
+inline bool FitDxg(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.dxgDTile = Checked(8);
     s.dxgTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dxgDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false, &DxgLedger2,
+    return Maximise(s, &Sizes::dxgDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false, &DxgLedger,
                     coreNum, ub) &&
            Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.dxgDTile), coreNum), false,
-                    &DxgLedger2, coreNum, ub);
+                    &DxgLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
@@ -1743,7 +1484,7 @@ inline bool FitSum1Part(Sizes &s, const Chip &chip)
 }
 
 /// The tiles of a stage: sum_1
-inline bool FitSum12(Sizes &s, const Chip &chip)
+inline bool FitSum1(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum1DTile = Checked(8);
@@ -1751,11 +1492,11 @@ inline bool FitSum12(Sizes &s, const Chip &chip)
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum1DTile, s.D, 8,
                     MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
-                    &Sum1Ledger2, coreNum, ub) &&
+                    &Sum1Ledger, coreNum, ub) &&
            Maximise(s, &Sizes::sum1KTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2,
                             coreNum),
-                    false, &Sum1Ledger2, coreNum, ub);
+                    false, &Sum1Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_phi
@@ -1776,160 +1517,31 @@ inline bool FitGradPhi(Sizes &s, const Chip &chip)
 }
 
 /// The tiles of a stage: sum_2_part
-inline bool FitSum2Part2(Sizes &s, const Chip &chip)
+inline bool FitSum2Part(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.sum2PartITile = Checked(8);
-    s.sum2PartTTile = Checked(1);
+    s.sum2PartDTile = Checked(16);
+    s.sum2PartITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Sum2PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum2PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum2PartLedger, coreNum, ub);
+    return Maximise(s, &Sizes::sum2PartDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), s.D), false,
+                    &Sum2PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2PartITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.sum2PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
+                    &Sum2PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2
-inline bool FitSum22(Sizes &s, const Chip &chip)
+inline bool FitSum2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.sum2Sum2PartAxisTile = Checked(8);
+    s.sum2DTile = Checked(8);
+    s.sum2ITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum2Ledger, coreNum,
-                    ub);
-}
-
-/// The tiles of a stage: grad_alpha
-inline bool FitGradAlpha4(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, false);
-    return GradAlphaLedger2(s, coreNum) <= ub;
-}
-
-/// The tiles of a stage: sum_3_part
-inline bool FitSum3Part2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum3PartITile = Checked(8);
-    s.sum3PartTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Sum3PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum3PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum3PartLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_3
-inline bool FitSum32(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum3Ledger, coreNum,
-                    ub);
-}
-
-/// The tiles of a stage: grad_alpha
-inline bool FitGradAlphaAgain2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, false);
-    return GradAlphaAgainLedger(s, coreNum) <= ub;
-}
-
-/// The tiles of a stage: sum_4_part
-inline bool FitSum4Part2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum4PartJTile = Checked(8);
-    s.sum4PartTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Sum4PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum4PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum4PartLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_4
-inline bool FitSum42(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum4Ledger, coreNum,
-                    ub);
-}
-
-/// The tiles of a stage: grad_alpha
-inline bool FitGradAlphaAgain32(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, false);
-    return GradAlphaAgain3Ledger(s, coreNum) <= ub;
-}
-
-/// The tiles of a stage: sum_5_part
-inline bool FitSum5Part2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum5PartKTile = Checked(8);
-    s.sum5PartTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(
-               s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-               MinOf(MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
-                                   coreNum),
-                           64),
-                     s.n * s.n + s.n * 2),
-               false, &Sum5PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum5PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum5PartLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_5
-inline bool FitSum52(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum5KTile = Checked(8);
-    s.sum5Sum5PartAxisTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false, &Sum5Ledger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::sum5Sum5PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
-                    &Sum5Ledger, coreNum, ub);
-}
-
-/// The tiles of a stage: grad_bias
-inline bool FitGradBias4(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradBiasKTile = Checked(8);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
-                    &GradBiasLedger2, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_6_part
-inline bool FitSum6Part(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum6PartDTile = Checked(16);
-    s.sum6PartITile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum6PartDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), s.D), false,
-                    &Sum6PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum6PartITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.sum6PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
-                    &Sum6PartLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_6
-inline bool FitSum6(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum6DTile = Checked(8);
-    s.sum6ITile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum6DTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), s.D), false,
-                    &Sum6Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum6ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.sum6DTile), coreNum), false,
-                    &Sum6Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::sum2DTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), s.D), false,
+                    &Sum2Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.sum2DTile), coreNum), false,
+                    &Sum2Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_gamma
@@ -1945,6 +1557,112 @@ inline bool FitGradGamma3(Sizes &s, const Chip &chip)
                     CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger3, coreNum, ub);
 }
 
+/// The tiles of a stage: grad_scale_part, sum_3_part
+inline bool FitSum3Part2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum3PartKTile = Checked(8);
+    s.sum3PartTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(
+               s, &Sizes::sum3PartKTile, s.n * s.n + s.n * 2, 8,
+               MinOf(MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
+                                   coreNum),
+                           64),
+                     s.n * s.n + s.n * 2),
+               false, &Sum3PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum3PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum3PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_scale, sum_3
+inline bool FitSum32(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum3KTile = Checked(8);
+    s.sum3GradScalePartAxisTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum3KTile, s.n * s.n + s.n * 2, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false, &Sum3Ledger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::sum3GradScalePartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
+                    &Sum3Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_bias
+inline bool FitGradBias4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasKTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
+                    &GradBiasLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_4
+inline bool FitSum42(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum4ITile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum4ITile, s.n, 8, 0, false, &Sum4Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlpha4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return GradAlphaLedger2(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_5
+inline bool FitSum52(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum5ITile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum5ITile, s.n, 8, 0, false, &Sum5Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlphaAgain2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return GradAlphaAgainLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_6
+inline bool FitSum62(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum6IJTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum6IJTile, s.n * s.n, 8, 0, false, &Sum6Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlphaAgain32(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return GradAlphaAgain3Ledger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: dxg, grad_x, sum_1, grad_phi, sum_2, grad_gamma
+inline bool FitGradGamma4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradGammaDTile = Checked(16);
+    s.gradGammaITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
+                    &GradGammaLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger4, coreNum, ub);
+}
+
 /// The tiles of a stage: dxg, grad_x
 inline bool FitGradX4(Sizes &s, const Chip &chip)
 {
@@ -1952,62 +1670,10 @@ inline bool FitGradX4(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
                     &GradXLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger3, coreNum, ub);
-}
-
-/// The tiles of a stage: grad_x
-inline bool FitGradX5(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
-                    &GradXLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger4, coreNum, ub);
-}
-
-/// The tiles of a stage: dxg, grad_x, sum_1, grad_phi
-inline bool FitDxg3(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.dxgDTile = Checked(16);
-    s.dxgITile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dxgDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false, &DxgLedger3,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::dxgITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.dxgDTile), coreNum), false,
-                    &DxgLedger3, coreNum, ub);
-}
-
-/// The tiles of a stage: grad_x
-inline bool FitGradX6(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
-                    &GradXLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger4, coreNum, ub);
-}
-
-/// The tiles of a stage: dxg, grad_x
-inline bool FitGradX7(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
-                    &GradXLedger5, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger5, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, grad_phi
@@ -2028,16 +1694,16 @@ inline bool FitGradPhi2(Sizes &s, const Chip &chip)
 }
 
 /// The tiles of a stage: grad_x
-inline bool FitGradX8(Sizes &s, const Chip &chip)
+inline bool FitGradX5(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
-                    &GradXLedger6, coreNum, ub) &&
+                    &GradXLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger6, coreNum, ub);
+                    false, &GradXLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: dxg, grad_x, sum_1, grad_phi
@@ -2047,23 +1713,23 @@ inline bool FitGradPhi3(Sizes &s, const Chip &chip)
     s.gradPhiDTile = Checked(16);
     s.gradPhiITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false,
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
                     &GradPhiLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.gradPhiDTile), coreNum),
                     false, &GradPhiLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
-inline bool FitGradX9(Sizes &s, const Chip &chip)
+inline bool FitGradX6(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
-                    &GradXLedger6, coreNum, ub) &&
+                    &GradXLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger6, coreNum, ub);
+                    false, &GradXLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_phi
@@ -2083,32 +1749,6 @@ inline bool FitGradPhi4(Sizes &s, const Chip &chip)
                false, &GradPhiLedger4, coreNum, ub);
 }
 
-/// The tiles of a stage: dxg, grad_x
-inline bool FitGradX10(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
-                    &GradXLedger7, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger7, coreNum, ub);
-}
-
-/// The tiles of a stage: grad_x
-inline bool FitGradX11(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
-                    &GradXLedger8, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger8, coreNum, ub);
-}
-
 /// The tiles of a stage: dxg, grad_x, sum_1, grad_phi
 inline bool FitGradPhi5(Sizes &s, const Chip &chip)
 {
@@ -2116,23 +1756,10 @@ inline bool FitGradPhi5(Sizes &s, const Chip &chip)
     s.gradPhiDTile = Checked(16);
     s.gradPhiITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false,
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
                     &GradPhiLedger5, coreNum, ub) &&
            Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.gradPhiDTile), coreNum),
                     false, &GradPhiLedger5, coreNum, ub);
-}
-
-/// The tiles of a stage: grad_x
-inline bool FitGradX12(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
-                    &GradXLedger8, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger8, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1_factor, dot, s, dz
@@ -2145,38 +1772,38 @@ inline bool FitDz5(Sizes &s, const Chip &chip)
                     ub);
 }
 
-/// The tiles of a stage: dxg, grad_x
-inline bool FitGradX13(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
-                    &GradXLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger, coreNum, ub);
-}
-
 /// The tiles of a stage: sum_1 (cube)
-inline bool FitSum13(Sizes &s, const Chip &chip)
+inline bool FitSum12(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     const int64_t ub = UsableUb(chip, false);
     return Sum1ProductLedger(s, coreNum) <= ub;
 }
 
-/// The tiles of a stage: sum_6, grad_gamma
-inline bool FitGradGamma4(Sizes &s, const Chip &chip)
+/// The tiles of a stage: dxg, grad_x
+inline bool FitGradX7(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+                    &GradXLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_phi, sum_2, grad_gamma
+inline bool FitGradGamma5(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradGammaDTile = Checked(8);
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false,
-                    &GradGammaLedger, coreNum, ub) &&
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
+                    &GradGammaLedger5, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger, coreNum, ub);
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger5, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1_factor, dot, s, dz
@@ -2192,102 +1819,78 @@ inline bool FitDz6(Sizes &s, const Chip &chip)
 }
 
 /// The tiles of a stage: dxg, grad_x
-inline bool FitGradX14(Sizes &s, const Chip &chip)
+inline bool FitGradX8(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
                     &GradXLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger3, coreNum, ub);
 }
 
-/// The tiles of a stage: dxg, grad_x
-inline bool FitGradX15(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
-                    &GradXLedger5, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger5, coreNum, ub);
-}
-
-/// The tiles of a stage: dxg, grad_x
-inline bool FitGradX16(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
-                    &GradXLedger7, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
-                    false, &GradXLedger7, coreNum, ub);
-}
-
-/// Fields dmixWsStart to drmsWsEnd; false when one is out of range.
+/// Fields dmixWsStart to dmixWsEnd; false when one is out of range.
 inline bool FindDmixWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.dmixWsStart = 0;
     s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    return s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid && s.drmsWsEnd.valid;
+    return s.dmixWsStart.valid && s.dmixWsEnd.valid;
 }
 
 /// Fields dzWsStart; false when one is out of range.
 inline bool FindDzWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.dzWsStart = s.drmsWsEnd;
+    s.dzWsStart = s.dmixWsEnd;
     return s.dzWsStart.valid;
 }
 
-/// Fields dzWsEnd to scaledWsEnd; false when one is out of range.
+/// Fields dzWsEnd to scaleWsEnd; false when one is out of range.
 inline bool FindDzWsEnd(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    return s.dzWsEnd.valid && s.scaledWsStart.valid && s.scaledWsEnd.valid;
+    s.grad_scaleWsStart = s.dzWsEnd;
+    s.grad_scaleWsEnd = s.grad_scaleWsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
+    s.scaleWsStart = s.grad_scaleWsEnd;
+    s.scaleWsEnd = s.scaleWsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
+    return s.dzWsEnd.valid && s.grad_scaleWsStart.valid && s.grad_scaleWsEnd.valid && s.scaleWsStart.valid &&
+           s.scaleWsEnd.valid;
 }
 
-/// Fields sum_1WsStart to sum_1WsEnd; false when one is out of range.
-inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    return s.sum_1WsStart.valid && s.sum_1WsEnd.valid;
-}
-
-/// Fields sum_1_productWsStart; false when one is out of range.
+/// Fields sum_1_productWsStart to sum_1_termsWsEnd; false when one is out of range.
 inline bool FindSum1ProductWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.sum_1_productWsStart = s.sum_1WsEnd;
-    return s.sum_1_productWsStart.valid;
-}
-
-/// Fields sum_1_productWsEnd to sum_1_termsWsEnd; false when one is out of range.
-inline bool FindSum1ProductWsEnd(Sizes &s, const Chip &chip)
-{
-    (void)chip;
+    s.sum_1_productWsStart = s.scaleWsEnd;
     s.sum_1_productWsEnd =
         s.sum_1_productWsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 4, 512);
     s.sum_1_termsWsStart = s.sum_1_productWsEnd;
     s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
-    return s.sum_1_productWsEnd.valid && s.sum_1_termsWsStart.valid && s.sum_1_termsWsEnd.valid;
+    return s.sum_1_productWsStart.valid && s.sum_1_productWsEnd.valid && s.sum_1_termsWsStart.valid &&
+           s.sum_1_termsWsEnd.valid;
 }
 
-/// Fields dzITiles to scaledAgain3Per; false when one is out of range.
+/// Fields toward_xWsStart; false when one is out of range.
+inline bool FindTowardXWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.toward_xWsStart = s.sum_1_termsWsEnd;
+    return s.toward_xWsStart.valid;
+}
+
+/// Fields toward_xWsEnd; false when one is out of range.
+inline bool FindTowardXWsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.toward_xWsEnd = s.toward_xWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    return s.toward_xWsEnd.valid;
+}
+
+/// Fields dzITiles to scaleAgain3Per; false when one is out of range.
 inline bool FindDzITiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
@@ -2298,28 +1901,24 @@ inline bool FindDzITiles(Sizes &s, const Chip &chip)
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
     s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
+    s.dzAgain3IJTiles = CeilDiv(s.n * s.n, s.dzAgain3IJTile);
     s.dzAgain3TTiles = CeilDiv(s.T, s.dzAgain3TTile);
-    s.dzAgain3Work = s.dzAgain3JTiles * s.dzAgain3TTiles * s.n;
+    s.dzAgain3Work = s.dzAgain3IJTiles * s.dzAgain3TTiles;
     s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3TTiles = CeilDiv(s.T, s.scaledAgain3TTile);
-    s.scaledAgain3Work = s.scaledAgain3JTiles * s.scaledAgain3TTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
+    s.scaleITiles = CeilDiv(s.n, s.scaleITile);
+    s.scaleWork = s.scaleITiles;
+    s.scalePer = MaxOf(CeilDiv(s.scaleWork, coreNum), 1);
+    s.scaleAgainITiles = CeilDiv(s.n, s.scaleAgainITile);
+    s.scaleAgainWork = s.scaleAgainITiles;
+    s.scaleAgainPer = MaxOf(CeilDiv(s.scaleAgainWork, coreNum), 1);
+    s.scaleAgain3IJTiles = CeilDiv(s.n * s.n, s.scaleAgain3IJTile);
+    s.scaleAgain3Work = s.scaleAgain3IJTiles;
+    s.scaleAgain3Per = MaxOf(CeilDiv(s.scaleAgain3Work, coreNum), 1);
     return s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid &&
-           s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3TTiles.valid &&
-           s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid &&
-           s.scaledWork.valid && s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid &&
-           s.scaledAgainWork.valid && s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid &&
-           s.scaledAgain3TTiles.valid && s.scaledAgain3Work.valid && s.scaledAgain3Per.valid;
+           s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3IJTiles.valid && s.dzAgain3TTiles.valid &&
+           s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaleITiles.valid && s.scaleWork.valid &&
+           s.scalePer.valid && s.scaleAgainITiles.valid && s.scaleAgainWork.valid && s.scaleAgainPer.valid &&
+           s.scaleAgain3IJTiles.valid && s.scaleAgain3Work.valid && s.scaleAgain3Per.valid;
 }
 
 /// Fields dmixTTiles to dmixPer; false when one is out of range.
@@ -2332,15 +1931,17 @@ inline bool FindDmixTTiles(Sizes &s, const Chip &chip)
     return s.dmixTTiles.valid && s.dmixWork.valid && s.dmixPer.valid;
 }
 
-/// Fields gradXDTiles to gradXPer; false when one is out of range.
-inline bool FindGradXDTiles(Sizes &s, const Chip &chip)
+/// Fields sum1ProductBeside; false when one is out of range.
+inline bool FindSum1ProductBeside(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXTTiles = CeilDiv(s.T, s.gradXTTile);
-    s.gradXWork = s.gradXDTiles * s.gradXTTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    return s.gradXDTiles.valid && s.gradXTTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    s.sum1ProductBeside = MaxOf(CeilDiv(CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n +
+                                                    s.D * s.T * macCycles * s.n * s.n * 2 + s.D * s.T * s.n * 6,
+                                                64),
+                                        coreNum),
+                                1);
+    return s.sum1ProductBeside.valid;
 }
 
 /// Fields sum1ProductBaseN to sum1ProductCores; false when one is out of range.
@@ -2353,32 +1954,92 @@ inline bool FindSum1ProductBaseN(Sizes &s, const Chip &chip)
             s.D * s.n,
             MaxOf(
                 CeilDiv(s.D * s.n,
-                        MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128), 16)))) / 16) * 16, 512)),
+                        MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128), 16)))) / 16) * 16, 1024)),
                 MinOf(
                     ((s.D * s.n * CeilDiv(s.n * s.n * 3 + s.n * 6, 128)) /
                      (s.n * s.n *
                           CeilDiv(
                               s.D * s.n,
                               MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128), 16)))) / 16) * 16,
-                                    512)) *
+                                    1024)) *
                           3 +
                       s.n *
                           CeilDiv(s.D * s.n,
                                   MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128), 16)))) / 16) * 16,
-                                        512)) *
+                                        1024)) *
                           6)),
                     1) *
-                    MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.n * s.n * 3 + s.n * 6, 128)),
+                    MinOf(CeilDiv(
+                              MinOf(CeilDiv(cubeNum * 3, 4),
+                                    MaxOf(CeilDiv(
+                                              CeilDiv(s.D * s.T * s.n * CeilDiv(s.n * s.n * 3 + s.n * 6, 128) * 2 +
+                                                          s.T * s.n * s.n *
+                                                              CeilDiv(
+                                                                  s.D * s.n,
+                                                                  MinOf((((l0cFloats /
+                                                                           (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128),
+                                                                                    16)))) /
+                                                                         16) *
+                                                                            16,
+                                                                        1024)) *
+                                                              6 +
+                                                          s.T * s.n *
+                                                              CeilDiv(
+                                                                  s.D * s.n,
+                                                                  MinOf((((l0cFloats /
+                                                                           (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128),
+                                                                                    16)))) /
+                                                                         16) *
+                                                                            16,
+                                                                        1024)) *
+                                                              12,
+                                                      31),
+                                              s.sum1ProductBeside),
+                                          CeilDiv(CeilDiv(s.T * CeilDiv(s.D * s.n, 16) *
+                                                              CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 256,
+                                                          4096),
+                                                  s.sum1ProductBeside))),
+                              CeilDiv(s.n * s.n * 3 + s.n * 6, 128)),
                           CeilDiv(s.D * s.n, 16)))),
         16);
     s.sum1ProductPanels = CeilDiv(s.D * s.n, s.sum1ProductBaseN);
-    s.sum1ProductBaseM =
-        MinOf(MinOf((((l0cFloats / s.sum1ProductBaseN)) / 16) * 16, 256),
-              RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6,
-                                          CeilDiv(cubeNum * 3, 4)),
-                                  1),
-                            s.n * s.n * 3 + s.n * 6),
-                      16));
+    s.sum1ProductBaseM = MinOf(
+        MinOf((((l0cFloats / s.sum1ProductBaseN)) / 16) * 16, 256),
+        RoundUp(
+            MinOf(
+                MaxOf(CeilDiv(
+                          s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6,
+                          MinOf(CeilDiv(cubeNum * 3, 4),
+                                MaxOf(CeilDiv(CeilDiv(s.D * s.T * s.n * CeilDiv(s.n * s.n * 3 + s.n * 6, 128) * 2 +
+                                                          s.T * s.n * s.n *
+                                                              CeilDiv(
+                                                                  s.D * s.n,
+                                                                  MinOf((((l0cFloats /
+                                                                           (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128),
+                                                                                    16)))) /
+                                                                         16) *
+                                                                            16,
+                                                                        1024)) *
+                                                              6 +
+                                                          s.T * s.n *
+                                                              CeilDiv(
+                                                                  s.D * s.n,
+                                                                  MinOf((((l0cFloats /
+                                                                           (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128),
+                                                                                    16)))) /
+                                                                         16) *
+                                                                            16,
+                                                                        1024)) *
+                                                              12,
+                                                      31),
+                                              s.sum1ProductBeside),
+                                      CeilDiv(CeilDiv(s.T * CeilDiv(s.D * s.n, 16) *
+                                                          CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 256,
+                                                      4096),
+                                              s.sum1ProductBeside)))),
+                      1),
+                s.n * s.n * 3 + s.n * 6),
+            16));
     s.sum1ProductBaseK = MinOf(MinOf(64, (((16384 / s.sum1ProductBaseN)) / 16) * 16), RoundUp(s.T, 16));
     s.sum1ProductStepK = MinOf(MinOf(4, (523264 / (s.sum1ProductBaseK * s.sum1ProductBaseM * 4 +
                                                    s.sum1ProductBaseK * s.sum1ProductBaseN * 4))),
@@ -2419,34 +2080,15 @@ inline bool FindMm0Cores(Sizes &s, const Chip &chip)
            s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
 }
 
-/// Fields sum1DTiles to sum1Per; false when one is out of range.
-inline bool FindSum1DTiles(Sizes &s, const Chip &chip)
+/// Fields gradXDTiles to gradXPer; false when one is out of range.
+inline bool FindGradXDTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
-    s.sum1KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1KTile);
-    s.sum1Work = s.n * s.sum1DTiles * s.sum1KTiles;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    return s.sum1DTiles.valid && s.sum1KTiles.valid && s.sum1Work.valid && s.sum1Per.valid;
-}
-
-/// Fields gradAlphaWork to gradAlphaPer; false when one is out of range.
-inline bool FindGradAlphaWork(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    return s.gradAlphaWork.valid && s.gradAlphaPer.valid;
-}
-
-/// Fields gradBiasKTiles to gradBiasPer; false when one is out of range.
-inline bool FindGradBiasKTiles(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    return s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
+    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
+    s.gradXTTiles = CeilDiv(s.T, s.gradXTTile);
+    s.gradXWork = s.gradXDTiles * s.gradXTTiles;
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
+    return s.gradXDTiles.valid && s.gradXTTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
 }
 
 /// Fields gradGammaDTiles to gradGammaPer; false when one is out of range.
@@ -2460,116 +2102,124 @@ inline bool FindGradGammaDTiles(Sizes &s, const Chip &chip)
     return s.gradGammaDTiles.valid && s.gradGammaITiles.valid && s.gradGammaWork.valid && s.gradGammaPer.valid;
 }
 
-/// Fields sum_2WsStart; false when one is out of range.
-inline bool FindSum2WsStart(Sizes &s, const Chip &chip)
+/// Fields gradBiasKTiles to gradBiasPer; false when one is out of range.
+inline bool FindGradBiasKTiles(Sizes &s, const Chip &chip)
 {
-    (void)chip;
-    s.sum_2WsStart = s.sum_1_termsWsEnd;
-    return s.sum_2WsStart.valid;
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
+    s.gradBiasWork = s.gradBiasKTiles;
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
+    return s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
 }
 
-/// Fields sum_2WsEnd to sum_5WsEnd; false when one is out of range.
-inline bool FindSum2WsEnd(Sizes &s, const Chip &chip)
+/// Fields gradAlphaWork to gradAlphaPer; false when one is out of range.
+inline bool FindGradAlphaWork(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradAlphaWork = 1;
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
+    return s.gradAlphaWork.valid && s.gradAlphaPer.valid;
+}
+
+/// Fields sum_3WsStart; false when one is out of range.
+inline bool FindSum3WsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
+    s.sum_3WsStart = s.sum_1_termsWsEnd;
+    return s.sum_3WsStart.valid;
+}
+
+/// Fields sum_3WsEnd to toward_xWsStart; false when one is out of range.
+inline bool FindSum3WsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
     s.sum_4WsStart = s.sum_3WsEnd;
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    return s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid &&
-           s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid;
+    s.sum_5WsEnd = s.sum_5WsStart + 512;
+    s.sum_6WsStart = s.sum_5WsEnd;
+    s.sum_6WsEnd = s.sum_6WsStart + 512;
+    s.toward_xWsStart = s.sum_6WsEnd;
+    return s.sum_3WsEnd.valid && s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid &&
+           s.sum_5WsEnd.valid && s.sum_6WsStart.valid && s.sum_6WsEnd.valid && s.toward_xWsStart.valid;
 }
 
-/// Fields sum_2_part_count to sum_2_part_length; false when one is out of range.
-inline bool FindSum2PartCount(Sizes &s, const Chip &chip)
+/// Fields grad_scale_part_count to grad_scale_part_length; false when one is out of range.
+inline bool FindGradScalePartCount(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    return s.sum_2_part_count.valid && s.sum_2_part_length.valid;
+    s.grad_scale_part_count = MaxOf(MinOf(coreNum, s.T), 1);
+    s.grad_scale_part_length = CeilDiv(s.T, s.grad_scale_part_count);
+    return s.grad_scale_part_count.valid && s.grad_scale_part_length.valid;
 }
 
-/// Fields sum_2_partWsStart; false when one is out of range.
-inline bool FindSum2PartWsStart(Sizes &s, const Chip &chip)
+/// Fields grad_scale_partWsStart; false when one is out of range.
+inline bool FindGradScalePartWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.sum_2_partWsStart = s.sum_5WsEnd;
-    return s.sum_2_partWsStart.valid;
+    s.grad_scale_partWsStart = s.toward_xWsEnd;
+    return s.grad_scale_partWsStart.valid;
 }
 
-/// Fields sum_2_partWsEnd to sum_5_partWsEnd; false when one is out of range.
-inline bool FindSum2PartWsEnd(Sizes &s, const Chip &chip)
+/// Fields grad_scale_partWsEnd to sum_3_partWsEnd; false when one is out of range.
+inline bool FindGradScalePartWsEnd(Sizes &s, const Chip &chip)
 {
-    const Checked coreNum(chip.coreNum);
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    return s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid && s.sum_3_part_length.valid &&
-           s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum_4_part_count.valid &&
-           s.sum_4_part_length.valid && s.sum_4_partWsStart.valid && s.sum_4_partWsEnd.valid &&
-           s.sum_5_part_count.valid && s.sum_5_part_length.valid && s.sum_5_partWsStart.valid &&
-           s.sum_5_partWsEnd.valid;
+    (void)chip;
+    s.grad_scale_partWsEnd =
+        s.grad_scale_partWsStart +
+        RoundUp(MaxOf(s.grad_scale_part_count * s.n * s.n + s.grad_scale_part_count * s.n * 2, 1) * 4, 512);
+    s.sum_3_partWsStart = s.grad_scale_partWsEnd;
+    s.sum_3_partWsEnd =
+        s.sum_3_partWsStart +
+        RoundUp(MaxOf(s.grad_scale_part_count * s.n * s.n + s.grad_scale_part_count * s.n * 2, 1) * 4, 512);
+    return s.grad_scale_partWsEnd.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid;
 }
 
-/// Fields sum2PartWork to sum2Per; false when one is out of range.
-inline bool FindSum2PartWork(Sizes &s, const Chip &chip)
+/// Fields sum3PartKTiles to sum3Per; false when one is out of range.
+inline bool FindSum3PartKTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    return s.sum2PartWork.valid && s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid;
-}
-
-/// Fields sum3PartWork to sum5Per; false when one is out of range.
-inline bool FindSum3PartWork(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum3PartWork = s.sum_3_part_count;
+    s.sum3PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum3PartKTile);
+    s.sum3PartWork = s.grad_scale_part_count * s.sum3PartKTiles;
     s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
+    s.sum3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum3KTile);
+    s.sum3Work = s.sum3KTiles;
     s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
+    return s.sum3PartKTiles.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3KTiles.valid &&
+           s.sum3Work.valid && s.sum3Per.valid;
+}
+
+/// Fields sum4Work to sum4Per; false when one is out of range.
+inline bool FindSum4Work(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.sum4Work = 1;
     s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
+    return s.sum4Work.valid && s.sum4Per.valid;
+}
+
+/// Fields sum5Work to gradAlphaAgain3Per; false when one is out of range.
+inline bool FindSum5Work(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum5Work = 1;
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
+    s.gradAlphaAgainWork = 1;
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
+    s.sum6Work = 1;
+    s.sum6Per = MaxOf(CeilDiv(s.sum6Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
     s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    return s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3Work.valid && s.sum3Per.valid &&
-           s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid && s.sum4PartWork.valid && s.sum4PartPer.valid &&
-           s.sum4Work.valid && s.sum4Per.valid && s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid &&
-           s.sum5PartKTiles.valid && s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid &&
-           s.sum5Work.valid && s.sum5Per.valid;
+    return s.sum5Work.valid && s.sum5Per.valid && s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid &&
+           s.sum6Work.valid && s.sum6Per.valid && s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid;
 }
 
 /// Fields dxgWsStart to dzWsStart; false when one is out of range.
 inline bool FindDxgWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.dxgWsStart = s.drmsWsEnd;
+    s.dxgWsStart = s.dmixWsEnd;
     s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     s.dzWsStart = s.dxgWsEnd;
     return s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid;
@@ -2623,6 +2273,14 @@ inline bool FindDxgBaseN(Sizes &s, const Chip &chip)
            s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
 }
 
+/// Fields sum1ProductBeside; false when one is out of range.
+inline bool FindSum1ProductBeside2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1ProductBeside = MaxOf(CeilDiv(CeilDiv(s.D * s.T * s.n * 6, 64), coreNum), 1);
+    return s.sum1ProductBeside.valid;
+}
+
 /// Fields mm1Cores to mm1L1; false when one is out of range.
 inline bool FindMm1Cores(Sizes &s, const Chip &chip)
 {
@@ -2642,116 +2300,90 @@ inline bool FindMm1Cores(Sizes &s, const Chip &chip)
            s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid;
 }
 
-/// Fields drmsTTiles to drmsPer; false when one is out of range.
-inline bool FindDrmsTTiles(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    return s.drmsTTiles.valid && s.drmsWork.valid && s.drmsPer.valid;
-}
-
-/// Fields dxgDTiles; false when one is out of range.
-inline bool FindDxgDTiles(Sizes &s, const Chip &chip)
+/// Fields toward_xWsStart; false when one is out of range.
+inline bool FindTowardXWsStart2(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
-    return s.dxgDTiles.valid;
+    s.toward_xWsStart = s.scaleWsEnd;
+    return s.toward_xWsStart.valid;
 }
 
-/// Fields dxgITiles to dxgWork; false when one is out of range.
-inline bool FindDxgITiles(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.dxgITiles = CeilDiv(s.n, s.dxgITile);
-    s.dxgWork = s.dxgDTiles * s.dxgITiles;
-    return s.dxgITiles.valid && s.dxgWork.valid;
-}
-
-/// Fields dxgPer; false when one is out of range.
-inline bool FindDxgPer(Sizes &s, const Chip &chip)
+/// Fields towardXTTiles to towardXPer; false when one is out of range.
+inline bool FindTowardXTTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
-    return s.dxgPer.valid;
+    s.towardXTTiles = CeilDiv(s.T, s.towardXTTile);
+    s.towardXWork = s.towardXTTiles;
+    s.towardXPer = MaxOf(CeilDiv(s.towardXWork, coreNum), 1);
+    return s.towardXTTiles.valid && s.towardXWork.valid && s.towardXPer.valid;
 }
 
-/// Fields sum_2WsStart; false when one is out of range.
-inline bool FindSum2WsStart2(Sizes &s, const Chip &chip)
+/// Fields sum_1WsStart to sum_1WsEnd; false when one is out of range.
+inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1WsStart = s.scaleWsEnd;
+    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
+    return s.sum_1WsStart.valid && s.sum_1WsEnd.valid;
+}
+
+/// Fields sum_2WsStart to sum_3WsStart; false when one is out of range.
+inline bool FindSum2WsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.sum_2WsStart = s.sum_1WsEnd;
-    return s.sum_2WsStart.valid;
+    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.D * s.n, 1) * 4, 512);
+    s.sum_3WsStart = s.sum_2WsEnd;
+    return s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid;
 }
 
-/// Fields sum_6WsStart to sum_6WsEnd; false when one is out of range.
-inline bool FindSum6WsStart(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.sum_6WsStart = s.sum_5WsEnd;
-    s.sum_6WsEnd = s.sum_6WsStart + RoundUp(MaxOf(s.D * s.n, 1) * 4, 512);
-    return s.sum_6WsStart.valid && s.sum_6WsEnd.valid;
-}
-
-/// Fields sum_1_part_count to sum_1_part_length; false when one is out of range.
+/// Fields sum_1_part_count to sum_1_partWsEnd; false when one is out of range.
 inline bool FindSum1PartCount(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum_1_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_1_part_length = CeilDiv(s.T, s.sum_1_part_count);
-    return s.sum_1_part_count.valid && s.sum_1_part_length.valid;
-}
-
-/// Fields sum_1_partWsStart; false when one is out of range.
-inline bool FindSum1PartWsStart(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.sum_1_partWsStart = s.sum_6WsEnd;
-    return s.sum_1_partWsStart.valid;
-}
-
-/// Fields sum_1_partWsEnd; false when one is out of range.
-inline bool FindSum1PartWsEnd(Sizes &s, const Chip &chip)
-{
-    (void)chip;
+    s.sum_1_partWsStart = s.toward_xWsEnd;
     s.sum_1_partWsEnd =
         s.sum_1_partWsStart +
         RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part_count + s.D * s.n * s.n * s.sum_1_part_count * 2, 1) * 4,
                 512);
-    return s.sum_1_partWsEnd.valid;
+    return s.sum_1_part_count.valid && s.sum_1_part_length.valid && s.sum_1_partWsStart.valid &&
+           s.sum_1_partWsEnd.valid;
 }
 
-/// Fields sum_2_partWsStart; false when one is out of range.
-inline bool FindSum2PartWsStart2(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.sum_2_partWsStart = s.sum_1_partWsEnd;
-    return s.sum_2_partWsStart.valid;
-}
-
-/// Fields sum_6_part_count to sum_6_partWsEnd; false when one is out of range.
-inline bool FindSum6PartCount(Sizes &s, const Chip &chip)
+/// Fields sum_2_part_count to sum_2_partWsEnd; false when one is out of range.
+inline bool FindSum2PartCount(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.sum_6_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_6_part_length = CeilDiv(s.T, s.sum_6_part_count);
-    s.sum_6_partWsStart = s.sum_5_partWsEnd;
-    s.sum_6_partWsEnd = s.sum_6_partWsStart + RoundUp(MaxOf(s.D * s.n * s.sum_6_part_count, 1) * 4, 512);
-    return s.sum_6_part_count.valid && s.sum_6_part_length.valid && s.sum_6_partWsStart.valid &&
-           s.sum_6_partWsEnd.valid;
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
+    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
+    s.sum_2_partWsStart = s.sum_1_partWsEnd;
+    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.D * s.n * s.sum_2_part_count, 1) * 4, 512);
+    return s.sum_2_part_count.valid && s.sum_2_part_length.valid && s.sum_2_partWsStart.valid &&
+           s.sum_2_partWsEnd.valid;
 }
 
-/// Fields dxgTTiles to dxgWork; false when one is out of range.
-inline bool FindDxgTTiles(Sizes &s, const Chip &chip)
+/// Fields grad_scale_partWsStart; false when one is out of range.
+inline bool FindGradScalePartWsStart2(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.dxgTTiles = CeilDiv(s.T, s.dxgTTile);
-    s.dxgWork = s.dxgDTiles * s.dxgTTiles;
-    return s.dxgTTiles.valid && s.dxgWork.valid;
+    s.grad_scale_partWsStart = s.sum_2_partWsEnd;
+    return s.grad_scale_partWsStart.valid;
 }
 
-/// Fields sum1PartDTiles to sum1PartPer; false when one is out of range.
+/// Fields dxgDTiles to dxgPer; false when one is out of range.
+inline bool FindDxgDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
+    s.dxgTTiles = CeilDiv(s.T, s.dxgTTile);
+    s.dxgWork = s.dxgDTiles * s.dxgTTiles;
+    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
+    return s.dxgDTiles.valid && s.dxgTTiles.valid && s.dxgWork.valid && s.dxgPer.valid;
+}
+
+/// Fields sum1PartDTiles to sum1Per; false when one is out of range.
 inline bool FindSum1PartDTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
@@ -2759,7 +2391,12 @@ inline bool FindSum1PartDTiles(Sizes &s, const Chip &chip)
     s.sum1PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1PartKTile);
     s.sum1PartWork = s.n * s.sum1PartDTiles * s.sum1PartKTiles * s.sum_1_part_count;
     s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
-    return s.sum1PartDTiles.valid && s.sum1PartKTiles.valid && s.sum1PartWork.valid && s.sum1PartPer.valid;
+    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
+    s.sum1KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1KTile);
+    s.sum1Work = s.n * s.sum1DTiles * s.sum1KTiles;
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
+    return s.sum1PartDTiles.valid && s.sum1PartKTiles.valid && s.sum1PartWork.valid && s.sum1PartPer.valid &&
+           s.sum1DTiles.valid && s.sum1KTiles.valid && s.sum1Work.valid && s.sum1Per.valid;
 }
 
 /// Fields gradPhiDTiles; false when one is out of range.
@@ -2787,28 +2424,20 @@ inline bool FindGradPhiPer(Sizes &s, const Chip &chip)
     return s.gradPhiPer.valid;
 }
 
-/// Fields sum6PartDTiles to sum6Per; false when one is out of range.
-inline bool FindSum6PartDTiles(Sizes &s, const Chip &chip)
+/// Fields sum2PartDTiles to sum2Per; false when one is out of range.
+inline bool FindSum2PartDTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.sum6PartDTiles = CeilDiv(s.D, s.sum6PartDTile);
-    s.sum6PartITiles = CeilDiv(s.n, s.sum6PartITile);
-    s.sum6PartWork = s.sum6PartDTiles * s.sum6PartITiles * s.sum_6_part_count;
-    s.sum6PartPer = MaxOf(CeilDiv(s.sum6PartWork, coreNum), 1);
-    s.sum6DTiles = CeilDiv(s.D, s.sum6DTile);
-    s.sum6ITiles = CeilDiv(s.n, s.sum6ITile);
-    s.sum6Work = s.sum6DTiles * s.sum6ITiles;
-    s.sum6Per = MaxOf(CeilDiv(s.sum6Work, coreNum), 1);
-    return s.sum6PartDTiles.valid && s.sum6PartITiles.valid && s.sum6PartWork.valid && s.sum6PartPer.valid &&
-           s.sum6DTiles.valid && s.sum6ITiles.valid && s.sum6Work.valid && s.sum6Per.valid;
-}
-
-/// Fields sum_1_productWsStart; false when one is out of range.
-inline bool FindSum1ProductWsStart2(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.sum_1_productWsStart = s.scaledWsEnd;
-    return s.sum_1_productWsStart.valid;
+    s.sum2PartDTiles = CeilDiv(s.D, s.sum2PartDTile);
+    s.sum2PartITiles = CeilDiv(s.n, s.sum2PartITile);
+    s.sum2PartWork = s.sum2PartDTiles * s.sum2PartITiles * s.sum_2_part_count;
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
+    s.sum2DTiles = CeilDiv(s.D, s.sum2DTile);
+    s.sum2ITiles = CeilDiv(s.n, s.sum2ITile);
+    s.sum2Work = s.sum2DTiles * s.sum2ITiles;
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
+    return s.sum2PartDTiles.valid && s.sum2PartITiles.valid && s.sum2PartWork.valid && s.sum2PartPer.valid &&
+           s.sum2DTiles.valid && s.sum2ITiles.valid && s.sum2Work.valid && s.sum2Per.valid;
 }
 
 /// Fields gradPhiITiles to gradPhiWork; false when one is out of range.
@@ -2820,12 +2449,20 @@ inline bool FindGradPhiITiles(Sizes &s, const Chip &chip)
     return s.gradPhiITiles.valid && s.gradPhiWork.valid;
 }
 
-/// Fields sum_1_partWsStart; false when one is out of range.
-inline bool FindSum1PartWsStart2(Sizes &s, const Chip &chip)
+/// Fields sum_3WsStart; false when one is out of range.
+inline bool FindSum3WsStart2(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.sum_1_partWsStart = s.sum_5WsEnd;
-    return s.sum_1_partWsStart.valid;
+    s.sum_3WsStart = s.sum_1WsEnd;
+    return s.sum_3WsStart.valid;
+}
+
+/// Fields grad_scale_partWsStart; false when one is out of range.
+inline bool FindGradScalePartWsStart3(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.grad_scale_partWsStart = s.sum_1_partWsEnd;
+    return s.grad_scale_partWsStart.valid;
 }
 
 /// Fields sum_1_factorWsStart to sum_1_factorWsEnd; false when one is out of range.
@@ -2835,6 +2472,27 @@ inline bool FindSum1FactorWsStart(Sizes &s, const Chip &chip)
     s.sum_1_factorWsStart = s.sum_1WsEnd;
     s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     return s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid;
+}
+
+/// Fields toward_xWsStart; false when one is out of range.
+inline bool FindTowardXWsStart3(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.toward_xWsStart = s.sum_1_factorWsEnd;
+    return s.toward_xWsStart.valid;
+}
+
+/// Fields sum1Beside; false when one is out of range.
+inline bool FindSum1Beside(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    s.sum1Beside = MaxOf(CeilDiv(CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n +
+                                             s.D * s.T * macCycles * s.n * s.n * 2 + s.D * s.T * s.n * 6,
+                                         64),
+                                 coreNum),
+                         1);
+    return s.sum1Beside.valid;
 }
 
 /// Fields sum1BaseN to sum1Cores; false when one is out of range.
@@ -2860,15 +2518,74 @@ inline bool FindSum1BaseN(Sizes &s, const Chip &chip)
                               MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n + s.n * 2, 128), 16)))) / 16) * 16, 512)) *
                           2)),
                     1) *
-                    MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.n * s.n + s.n * 2, 128)),
+                    MinOf(CeilDiv(
+                              MinOf(CeilDiv(cubeNum * 3, 4),
+                                    MaxOf(CeilDiv(CeilDiv(s.D * s.T * s.n * CeilDiv(s.n * s.n + s.n * 2, 128) * 4 +
+                                                              s.T * s.n * s.n *
+                                                                  CeilDiv(
+                                                                      s.D * s.n,
+                                                                      MinOf((((l0cFloats /
+                                                                               (RoundUp(MinOf(s.n * s.n + s.n * 2, 128),
+                                                                                        16)))) /
+                                                                             16) *
+                                                                                16,
+                                                                            512)) *
+                                                                  4 +
+                                                              s.T * s.n *
+                                                                  CeilDiv(
+                                                                      s.D * s.n,
+                                                                      MinOf((((l0cFloats /
+                                                                               (RoundUp(MinOf(s.n * s.n + s.n * 2, 128),
+                                                                                        16)))) /
+                                                                             16) *
+                                                                                16,
+                                                                            512)) *
+                                                                  8,
+                                                          31),
+                                                  s.sum1Beside),
+                                          CeilDiv(CeilDiv(s.T * CeilDiv(s.D * s.n, 16) *
+                                                              CeilDiv(s.n * s.n + s.n * 2, 16) * 256,
+                                                          1024),
+                                                  s.sum1Beside))),
+                              CeilDiv(s.n * s.n + s.n * 2, 128)),
                           CeilDiv(s.D * s.n, 16)))),
         16);
     s.sum1Panels = CeilDiv(s.D * s.n, s.sum1BaseN);
     s.sum1BaseM = MinOf(
         MinOf((((l0cFloats / s.sum1BaseN)) / 16) * 16, 256),
-        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, CeilDiv(cubeNum * 3, 4)), 1),
-                      s.n * s.n + s.n * 2),
-                16));
+        RoundUp(
+            MinOf(
+                MaxOf(CeilDiv(
+                          s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2,
+                          MinOf(CeilDiv(cubeNum * 3, 4),
+                                MaxOf(CeilDiv(CeilDiv(s.D * s.T * s.n * CeilDiv(s.n * s.n + s.n * 2, 128) * 4 +
+                                                          s.T * s.n * s.n *
+                                                              CeilDiv(s.D * s.n,
+                                                                      MinOf((((l0cFloats /
+                                                                               (RoundUp(MinOf(s.n * s.n + s.n * 2, 128),
+                                                                                        16)))) /
+                                                                             16) *
+                                                                                16,
+                                                                            512)) *
+                                                              4 +
+                                                          s.T * s.n *
+                                                              CeilDiv(s.D * s.n,
+                                                                      MinOf((((l0cFloats /
+                                                                               (RoundUp(MinOf(s.n * s.n + s.n * 2, 128),
+                                                                                        16)))) /
+                                                                             16) *
+                                                                                16,
+                                                                            512)) *
+                                                              8,
+                                                      31),
+                                              s.sum1Beside),
+                                      CeilDiv(
+                                          CeilDiv(s.T * CeilDiv(s.D * s.n, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 256,
+                                                  1024),
+                                          s.sum1Beside)))),
+                      1),
+                s.n * s.n + s.n * 2),
+            16));
     s.sum1BaseK = MinOf(MinOf(32, (((8192 / s.sum1BaseN)) / 16) * 16), RoundUp(s.T, 16));
     s.sum1StepK = MinOf(MinOf(4, (523264 / (s.sum1BaseK * s.sum1BaseM * 8 + s.sum1BaseK * s.sum1BaseN * 8))),
                         CeilDiv(s.T, s.sum1BaseK));
@@ -2906,12 +2623,20 @@ inline bool FindMm0Cores2(Sizes &s, const Chip &chip)
            s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
 }
 
-/// Fields sum_2WsStart; false when one is out of range.
-inline bool FindSum2WsStart3(Sizes &s, const Chip &chip)
+/// Fields sum_3WsStart; false when one is out of range.
+inline bool FindSum3WsStart3(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.sum_2WsStart = s.sum_1_factorWsEnd;
-    return s.sum_2WsStart.valid;
+    s.sum_3WsStart = s.sum_1_factorWsEnd;
+    return s.sum_3WsStart.valid;
+}
+
+/// Fields sum1Beside; false when one is out of range.
+inline bool FindSum1Beside2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1Beside = MaxOf(CeilDiv(CeilDiv(s.D * s.T * s.n * 6, 64), coreNum), 1);
+    return s.sum1Beside.valid;
 }
 
 /// Fields mm1Cores to mm1L1; false when one is out of range.
@@ -2948,6 +2673,9 @@ inline bool TryCubeNearFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -2970,31 +2698,30 @@ inline bool TryCubeNearFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX(s, chip) &&
-          FitSum1Product(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
-          FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1WsStart(s, chip) && FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindSum1DTiles(s, chip) &&
-          FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScale(s, chip) &&
+          FitScaleAgain(s, chip) && FitScaleAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX(s, chip) && FitGradGamma(s, chip) && FitGradBias(s, chip) && FitGradAlpha(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1ProductWsStart(s, chip) && FindTowardXWsStart(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindSum1ProductBeside(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindGradXDTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip) && FindGradBiasKTiles(s, chip) && FindGradAlphaWork(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_1_termsWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3016,6 +2743,9 @@ inline bool TryCubeNearWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -3038,46 +2768,41 @@ inline bool TryCubeNearWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX(s, chip) &&
-          FitSum1Product(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
-          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
-          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
-          FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) &&
-          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
-          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindSum1DTiles(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScale(s, chip) &&
+          FitScaleAgain(s, chip) && FitScaleAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX(s, chip) && FitGradGamma(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
+          FitGradBias2(s, chip) && FitSum4(s, chip) && FitGradAlpha2(s, chip) && FitSum5(s, chip) &&
+          FitGradAlphaAgain(s, chip) && FitSum6(s, chip) && FitGradAlphaAgain3(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart(s, chip) &&
+          FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindGradScalePartCount(s, chip) && FindGradScalePartWsStart(s, chip) && FindGradScalePartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindSum1ProductBeside(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindGradXDTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip) && FindSum3PartKTiles(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindSum4Work(s, chip) && FindGradAlphaWork(s, chip) && FindSum5Work(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum6Work, s.sum6Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3098,6 +2823,9 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -3121,33 +2849,31 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
-    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
-          FitGradX2(s, chip) && FitSum1Product(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) &&
-          FitGradBias(s, chip) && FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1ProductWsStart(s, chip) &&
-          FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
-          FindSum1DTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) &&
-          FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScale(s, chip) &&
+          FitScaleAgain(s, chip) && FitScaleAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX2(s, chip) && FitSum1Product(s, chip) && FitGradGamma(s, chip) && FitGradBias(s, chip) &&
+          FitGradAlpha(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1ProductWsStart(s, chip) && FindTowardXWsStart(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBeside2(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
+          FindGradGammaDTiles(s, chip) && FindGradBiasKTiles(s, chip) && FindGradAlphaWork(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_1_termsWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3168,6 +2894,9 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -3191,47 +2920,42 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
-    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
-          FitGradX2(s, chip) && FitSum1Product(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) &&
-          FitSum2(s, chip) && FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
-          FitGradAlphaAgain(s, chip) && FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) &&
-          FitSum5Part(s, chip) && FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) &&
-          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
-          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
-          FindSum1DTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScale(s, chip) &&
+          FitScaleAgain(s, chip) && FitScaleAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX2(s, chip) && FitSum1Product(s, chip) && FitGradGamma(s, chip) && FitSum3Part(s, chip) &&
+          FitSum3(s, chip) && FitGradBias2(s, chip) && FitSum4(s, chip) && FitGradAlpha2(s, chip) && FitSum5(s, chip) &&
+          FitGradAlphaAgain(s, chip) && FitSum6(s, chip) && FitGradAlphaAgain3(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart(s, chip) &&
+          FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindGradScalePartCount(s, chip) && FindGradScalePartWsStart(s, chip) && FindGradScalePartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBeside2(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
+          FindGradGammaDTiles(s, chip) && FindSum3PartKTiles(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindSum4Work(s, chip) && FindGradAlphaWork(s, chip) && FindSum5Work(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum6Work, s.sum6Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3251,33 +2975,34 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
-    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg(s, chip) &&
-          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FitGradGamma2(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) &&
-          FindDxgDTiles(s, chip) && FindDxgITiles(s, chip) && FindDxgPer(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitGradGamma2(s, chip) &&
+          FitGradBias3(s, chip) && FitGradAlpha3(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindTowardXWsStart2(s, chip) && FindTowardXWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindTowardXTTiles(s, chip) && FindGradGammaDTiles(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindGradAlphaWork(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks =
-        MaxOf(blocks,
-              CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
-                                                                                  CeilDiv(s.dzAgainWork, s.dzAgainPer)),
-                                                                            CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
-                                                                      CeilDiv(s.scaledWork, s.scaledPer)),
-                                                                CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
-                                                          CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                                    CeilDiv(s.drmsWork, s.drmsPer)),
-                                              CeilDiv(s.dxgWork, s.dxgPer)),
-                                        CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                  CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                            CeilDiv(s.gradGammaWork, s.gradGammaPer)),
-                      2));
-    const Checked bytes = s.scaledWsEnd;
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
+                                                                                 CeilDiv(s.dzAgainWork, s.dzAgainPer)),
+                                                                           CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
+                                                                     CeilDiv(s.scaleWork, s.scalePer)),
+                                                               CeilDiv(s.scaleAgainWork, s.scaleAgainPer)),
+                                                         CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per)),
+                                                   CeilDiv(s.towardXWork, s.towardXPer)),
+                                             CeilDiv(s.gradGammaWork, s.gradGammaPer)),
+                                       CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                                 CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                           2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3297,25 +3022,27 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
-    if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg2(s, chip) &&
-          FitGradX3(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi(s, chip) &&
-          FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
-          FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
-          FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
-          FitSum6Part(s, chip) && FitSum6(s, chip) && FitGradGamma3(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum2WsStart2(s, chip) &&
-          FindSum2WsEnd(s, chip) && FindSum6WsStart(s, chip) && FindSum1PartCount(s, chip) &&
-          FindSum1PartWsStart(s, chip) && FindSum1PartWsEnd(s, chip) && FindSum2PartCount(s, chip) &&
-          FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) && FindSum6PartCount(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgTTiles(s, chip) &&
-          FindDxgPer(s, chip) && FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindSum6PartDTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitDxg(s, chip) &&
+          FitGradX3(s, chip) && FitSum1Part(s, chip) && FitSum1(s, chip) && FitGradPhi(s, chip) &&
+          FitSum2Part(s, chip) && FitSum2(s, chip) && FitGradGamma3(s, chip) && FitSum3Part2(s, chip) &&
+          FitSum32(s, chip) && FitGradBias4(s, chip) && FitSum42(s, chip) && FitGradAlpha4(s, chip) &&
+          FitSum52(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum62(s, chip) && FitGradAlphaAgain32(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum2WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindSum1PartCount(s, chip) && FindSum2PartCount(s, chip) && FindGradScalePartCount(s, chip) &&
+          FindGradScalePartWsStart2(s, chip) && FindGradScalePartWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindTowardXTTiles(s, chip) && FindDxgDTiles(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1PartDTiles(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindSum2PartDTiles(s, chip) && FindGradGammaDTiles(s, chip) &&
+          FindSum3PartKTiles(s, chip) && FindGradBiasKTiles(s, chip) && FindSum4Work(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindSum5Work(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3345,54 +3072,89 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
                                                                                             MaxOf(
                                                                                                 MaxOf(
                                                                                                     MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            MaxOf(
-                                                                                                                MaxOf(
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzWork,
-                                                                                                                        s.dzPer),
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzAgainWork,
-                                                                                                                        s.dzAgainPer)),
-                                                                                                                CeilDiv(
-                                                                                                                    s.dzAgain3Work,
-                                                                                                                    s.dzAgain3Per)),
-                                                                                                            CeilDiv(
-                                                                                                                s.scaledWork,
-                                                                                                                s.scaledPer)),
                                                                                                         CeilDiv(
-                                                                                                            s.scaledAgainWork,
-                                                                                                            s.scaledAgainPer)),
+                                                                                                            s.dzWork,
+                                                                                                            s.dzPer),
+                                                                                                        CeilDiv(
+                                                                                                            s.dzAgainWork,
+                                                                                                            s.dzAgainPer)),
                                                                                                     CeilDiv(
-                                                                                                        s.scaledAgain3Work,
-                                                                                                        s.scaledAgain3Per)),
-                                                                                                CeilDiv(s.drmsWork,
-                                                                                                        s.drmsPer)),
-                                                                                            CeilDiv(s.dxgWork,
-                                                                                                    s.dxgPer)),
-                                                                                        CeilDiv(s.gradXWork,
-                                                                                                s.gradXPer)),
-                                                                                    CeilDiv(s.sum1PartWork,
-                                                                                            s.sum1PartPer)),
-                                                                                CeilDiv(s.sum1Work, s.sum1Per)),
-                                                                            CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                                                        CeilDiv(s.sum2PartWork, s.sum2PartPer)),
-                                                                    CeilDiv(s.sum2Work, s.sum2Per)),
-                                                                CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                                            CeilDiv(s.sum3PartWork, s.sum3PartPer)),
-                                                        CeilDiv(s.sum3Work, s.sum3Per)),
-                                                    CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer)),
-                                                CeilDiv(s.sum4PartWork, s.sum4PartPer)),
-                                            CeilDiv(s.sum4Work, s.sum4Per)),
-                                        CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per)),
-                                    CeilDiv(s.sum5PartWork, s.sum5PartPer)),
-                                CeilDiv(s.sum5Work, s.sum5Per)),
-                            CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                        CeilDiv(s.sum6PartWork, s.sum6PartPer)),
+                                                                                                        s.dzAgain3Work,
+                                                                                                        s.dzAgain3Per)),
+                                                                                                CeilDiv(s.scaleWork,
+                                                                                                        s.scalePer)),
+                                                                                            CeilDiv(s.scaleAgainWork,
+                                                                                                    s.scaleAgainPer)),
+                                                                                        CeilDiv(s.scaleAgain3Work,
+                                                                                                s.scaleAgain3Per)),
+                                                                                    CeilDiv(s.towardXWork,
+                                                                                            s.towardXPer)),
+                                                                                CeilDiv(s.dxgWork, s.dxgPer)),
+                                                                            CeilDiv(s.gradXWork, s.gradXPer)),
+                                                                        CeilDiv(s.sum1PartWork, s.sum1PartPer)),
+                                                                    CeilDiv(s.sum1Work, s.sum1Per)),
+                                                                CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                                            CeilDiv(s.sum2PartWork, s.sum2PartPer)),
+                                                        CeilDiv(s.sum2Work, s.sum2Per)),
+                                                    CeilDiv(s.gradGammaWork, s.gradGammaPer)),
+                                                CeilDiv(s.sum3PartWork, s.sum3PartPer)),
+                                            CeilDiv(s.sum3Work, s.sum3Per)),
+                                        CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                                    CeilDiv(s.sum4Work, s.sum4Per)),
+                                CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                            CeilDiv(s.sum5Work, s.sum5Per)),
+                        CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer)),
                     CeilDiv(s.sum6Work, s.sum6Per)),
-                CeilDiv(s.gradGammaWork, s.gradGammaPer)),
+                CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per)),
             2));
-    const Checked bytes = s.sum_6_partWsEnd;
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitGradGamma4(s, chip) &&
+          FitGradBias3(s, chip) && FitGradAlpha3(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindTowardXWsStart2(s, chip) && FindTowardXWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindTowardXTTiles(s, chip) && FindGradGammaDTiles(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindGradAlphaWork(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
+                                                                                 CeilDiv(s.dzAgainWork, s.dzAgainPer)),
+                                                                           CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
+                                                                     CeilDiv(s.scaleWork, s.scalePer)),
+                                                               CeilDiv(s.scaleAgainWork, s.scaleAgainPer)),
+                                                         CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per)),
+                                                   CeilDiv(s.towardXWork, s.towardXPer)),
+                                             CeilDiv(s.gradGammaWork, s.gradGammaPer)),
+                                       CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                                 CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                           2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3414,6 +3176,9 @@ inline bool TryCubeNearFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -3436,31 +3201,31 @@ inline bool TryCubeNearFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX4(s, chip) &&
-          FitSum1Product(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
-          FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1WsStart(s, chip) && FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindSum1DTiles(s, chip) &&
-          FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScale(s, chip) &&
+          FitScaleAgain(s, chip) && FitScaleAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX4(s, chip) && FitGradPhi2(s, chip) && FitGradBias(s, chip) && FitGradAlpha(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1ProductWsStart(s, chip) && FindTowardXWsStart(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindSum1ProductBeside(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindGradXDTiles(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradAlphaWork(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_1_termsWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3482,6 +3247,9 @@ inline bool TryCubeNearWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -3504,46 +3272,42 @@ inline bool TryCubeNearWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX4(s, chip) &&
-          FitSum1Product(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
-          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
-          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
-          FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) &&
-          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
-          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindSum1DTiles(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScale(s, chip) &&
+          FitScaleAgain(s, chip) && FitScaleAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX4(s, chip) && FitGradPhi2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
+          FitGradBias2(s, chip) && FitSum4(s, chip) && FitGradAlpha2(s, chip) && FitSum5(s, chip) &&
+          FitGradAlphaAgain(s, chip) && FitSum6(s, chip) && FitGradAlphaAgain3(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart(s, chip) &&
+          FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindGradScalePartCount(s, chip) && FindGradScalePartWsStart(s, chip) && FindGradScalePartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindSum1ProductBeside(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindGradXDTiles(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindSum3PartKTiles(s, chip) && FindGradBiasKTiles(s, chip) && FindSum4Work(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindSum5Work(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum6Work, s.sum6Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3564,6 +3328,9 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -3587,33 +3354,32 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
-    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
-          FitGradX5(s, chip) && FitSum1Product(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) &&
-          FitGradBias(s, chip) && FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1ProductWsStart(s, chip) &&
-          FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
-          FindSum1DTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) &&
-          FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScale(s, chip) &&
+          FitScaleAgain(s, chip) && FitScaleAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX5(s, chip) && FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitGradBias(s, chip) &&
+          FitGradAlpha(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1ProductWsStart(s, chip) && FindTowardXWsStart(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBeside2(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradAlphaWork(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_1_termsWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3634,6 +3400,9 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -3657,47 +3426,43 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
-    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
-          FitGradX5(s, chip) && FitSum1Product(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) &&
-          FitSum2(s, chip) && FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
-          FitGradAlphaAgain(s, chip) && FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) &&
-          FitSum5Part(s, chip) && FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) &&
-          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
-          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
-          FindSum1DTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScale(s, chip) &&
+          FitScaleAgain(s, chip) && FitScaleAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX5(s, chip) && FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitSum3Part(s, chip) &&
+          FitSum3(s, chip) && FitGradBias2(s, chip) && FitSum4(s, chip) && FitGradAlpha2(s, chip) && FitSum5(s, chip) &&
+          FitGradAlphaAgain(s, chip) && FitSum6(s, chip) && FitGradAlphaAgain3(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart(s, chip) &&
+          FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindGradScalePartCount(s, chip) && FindGradScalePartWsStart(s, chip) && FindGradScalePartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBeside2(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindSum3PartKTiles(s, chip) && FindGradBiasKTiles(s, chip) && FindSum4Work(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindSum5Work(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum6Work, s.sum6Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3705,7 +3470,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
 }
 
 /// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
 {
     (void)chip;
     if (!(s.D >= 1)) {
@@ -3717,33 +3482,34 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
-    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg3(s, chip) &&
-          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FitGradGamma2(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) &&
-          FindDxgDTiles(s, chip) && FindDxgITiles(s, chip) && FindDxgPer(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitGradPhi3(s, chip) &&
+          FitGradBias3(s, chip) && FitGradAlpha3(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindTowardXWsStart2(s, chip) && FindTowardXWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindTowardXTTiles(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiITiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindGradBiasKTiles(s, chip) && FindGradAlphaWork(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks =
-        MaxOf(blocks,
-              CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
-                                                                                  CeilDiv(s.dzAgainWork, s.dzAgainPer)),
-                                                                            CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
-                                                                      CeilDiv(s.scaledWork, s.scaledPer)),
-                                                                CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
-                                                          CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                                    CeilDiv(s.drmsWork, s.drmsPer)),
-                                              CeilDiv(s.dxgWork, s.dxgPer)),
-                                        CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                  CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                            CeilDiv(s.gradGammaWork, s.gradGammaPer)),
-                      2));
-    const Checked bytes = s.scaledWsEnd;
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
+                                                                                 CeilDiv(s.dzAgainWork, s.dzAgainPer)),
+                                                                           CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
+                                                                     CeilDiv(s.scaleWork, s.scalePer)),
+                                                               CeilDiv(s.scaleAgainWork, s.scaleAgainPer)),
+                                                         CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per)),
+                                                   CeilDiv(s.towardXWork, s.towardXPer)),
+                                             CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                       CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                                 CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                           2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3763,25 +3529,25 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
-    if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg2(s, chip) &&
-          FitGradX6(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi(s, chip) &&
-          FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
-          FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
-          FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
-          FitSum6Part(s, chip) && FitSum6(s, chip) && FitGradGamma3(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum2WsStart2(s, chip) &&
-          FindSum2WsEnd(s, chip) && FindSum6WsStart(s, chip) && FindSum1PartCount(s, chip) &&
-          FindSum1PartWsStart(s, chip) && FindSum1PartWsEnd(s, chip) && FindSum2PartCount(s, chip) &&
-          FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) && FindSum6PartCount(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgTTiles(s, chip) &&
-          FindDxgPer(s, chip) && FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindSum6PartDTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+    if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitDxg(s, chip) &&
+          FitGradX6(s, chip) && FitSum1Part(s, chip) && FitSum1(s, chip) && FitGradPhi4(s, chip) &&
+          FitSum3Part2(s, chip) && FitSum32(s, chip) && FitGradBias4(s, chip) && FitSum42(s, chip) &&
+          FitGradAlpha4(s, chip) && FitSum52(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum62(s, chip) &&
+          FitGradAlphaAgain32(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum3WsStart2(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindTowardXWsEnd(s, chip) && FindSum1PartCount(s, chip) && FindGradScalePartCount(s, chip) &&
+          FindGradScalePartWsStart3(s, chip) && FindGradScalePartWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindTowardXTTiles(s, chip) && FindDxgDTiles(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1PartDTiles(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindSum3PartKTiles(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindSum4Work(s, chip) && FindGradAlphaWork(s, chip) && FindSum5Work(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3808,57 +3574,80 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
                                                                                 MaxOf(
                                                                                     MaxOf(
                                                                                         MaxOf(
-                                                                                            MaxOf(
-                                                                                                MaxOf(
-                                                                                                    MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            MaxOf(
-                                                                                                                MaxOf(
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzWork,
-                                                                                                                        s.dzPer),
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzAgainWork,
-                                                                                                                        s.dzAgainPer)),
-                                                                                                                CeilDiv(
-                                                                                                                    s.dzAgain3Work,
-                                                                                                                    s.dzAgain3Per)),
-                                                                                                            CeilDiv(
-                                                                                                                s.scaledWork,
-                                                                                                                s.scaledPer)),
-                                                                                                        CeilDiv(
-                                                                                                            s.scaledAgainWork,
-                                                                                                            s.scaledAgainPer)),
-                                                                                                    CeilDiv(
-                                                                                                        s.scaledAgain3Work,
-                                                                                                        s.scaledAgain3Per)),
-                                                                                                CeilDiv(s.drmsWork,
-                                                                                                        s.drmsPer)),
-                                                                                            CeilDiv(s.dxgWork,
-                                                                                                    s.dxgPer)),
-                                                                                        CeilDiv(s.gradXWork,
-                                                                                                s.gradXPer)),
-                                                                                    CeilDiv(s.sum1PartWork,
-                                                                                            s.sum1PartPer)),
-                                                                                CeilDiv(s.sum1Work, s.sum1Per)),
-                                                                            CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                                                        CeilDiv(s.sum2PartWork, s.sum2PartPer)),
-                                                                    CeilDiv(s.sum2Work, s.sum2Per)),
-                                                                CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                                            CeilDiv(s.sum3PartWork, s.sum3PartPer)),
-                                                        CeilDiv(s.sum3Work, s.sum3Per)),
-                                                    CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer)),
-                                                CeilDiv(s.sum4PartWork, s.sum4PartPer)),
-                                            CeilDiv(s.sum4Work, s.sum4Per)),
-                                        CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per)),
-                                    CeilDiv(s.sum5PartWork, s.sum5PartPer)),
-                                CeilDiv(s.sum5Work, s.sum5Per)),
-                            CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                        CeilDiv(s.sum6PartWork, s.sum6PartPer)),
+                                                                                            CeilDiv(s.dzWork, s.dzPer),
+                                                                                            CeilDiv(s.dzAgainWork,
+                                                                                                    s.dzAgainPer)),
+                                                                                        CeilDiv(s.dzAgain3Work,
+                                                                                                s.dzAgain3Per)),
+                                                                                    CeilDiv(s.scaleWork, s.scalePer)),
+                                                                                CeilDiv(s.scaleAgainWork,
+                                                                                        s.scaleAgainPer)),
+                                                                            CeilDiv(s.scaleAgain3Work,
+                                                                                    s.scaleAgain3Per)),
+                                                                        CeilDiv(s.towardXWork, s.towardXPer)),
+                                                                    CeilDiv(s.dxgWork, s.dxgPer)),
+                                                                CeilDiv(s.gradXWork, s.gradXPer)),
+                                                            CeilDiv(s.sum1PartWork, s.sum1PartPer)),
+                                                        CeilDiv(s.sum1Work, s.sum1Per)),
+                                                    CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                                CeilDiv(s.sum3PartWork, s.sum3PartPer)),
+                                            CeilDiv(s.sum3Work, s.sum3Per)),
+                                        CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                                    CeilDiv(s.sum4Work, s.sum4Per)),
+                                CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                            CeilDiv(s.sum5Work, s.sum5Per)),
+                        CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer)),
                     CeilDiv(s.sum6Work, s.sum6Per)),
-                CeilDiv(s.gradGammaWork, s.gradGammaPer)),
+                CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per)),
             2));
-    const Checked bytes = s.sum_6_partWsEnd;
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitGradPhi5(s, chip) &&
+          FitGradBias3(s, chip) && FitGradAlpha3(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindTowardXWsStart2(s, chip) && FindTowardXWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindTowardXTTiles(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiITiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindGradBiasKTiles(s, chip) && FindGradAlphaWork(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
+                                                                                 CeilDiv(s.dzAgainWork, s.dzAgainPer)),
+                                                                           CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
+                                                                     CeilDiv(s.scaleWork, s.scalePer)),
+                                                               CeilDiv(s.scaleAgainWork, s.scaleAgainPer)),
+                                                         CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per)),
+                                                   CeilDiv(s.towardXWork, s.towardXPer)),
+                                             CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                       CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                                 CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                           2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3880,6 +3669,9 @@ inline bool TryCubeNearFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -3889,11 +3681,11 @@ inline bool TryCubeNearFull3(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
         return false;
     }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
@@ -3902,30 +3694,30 @@ inline bool TryCubeNearFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX7(s, chip) &&
-          FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) &&
-          FindMm0Cores(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
-          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitSum12(s, chip) &&
+          FitGradX7(s, chip) && FitGradGamma5(s, chip) && FitGradBias3(s, chip) && FitGradAlpha3(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindTowardXWsStart3(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindTowardXTTiles(s, chip) && FindSum1Beside(s, chip) && FindSum1BaseN(s, chip) &&
+          FindMm0Cores2(s, chip) && FindGradXDTiles(s, chip) && FindGradGammaDTiles(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradAlphaWork(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.towardXWork, s.towardXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_1_termsWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3947,6 +3739,9 @@ inline bool TryCubeNearWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -3956,11 +3751,11 @@ inline bool TryCubeNearWalked3(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
         return false;
     }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
@@ -3969,45 +3764,41 @@ inline bool TryCubeNearWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX7(s, chip) &&
-          FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
-          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
-          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
-          FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) &&
-          FindSum2WsStart(s, chip) && FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) &&
-          FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) &&
-          FindMm0Cores(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
-          FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitSum12(s, chip) &&
+          FitGradX7(s, chip) && FitGradGamma5(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
+          FitGradBias4(s, chip) && FitSum42(s, chip) && FitGradAlpha4(s, chip) && FitSum52(s, chip) &&
+          FitGradAlphaAgain2(s, chip) && FitSum62(s, chip) && FitGradAlphaAgain32(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindSum3WsStart3(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindTowardXWsEnd(s, chip) && FindGradScalePartCount(s, chip) && FindGradScalePartWsStart(s, chip) &&
+          FindGradScalePartWsEnd(s, chip) && FindDzITiles(s, chip) && FindTowardXTTiles(s, chip) &&
+          FindSum1Beside(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) && FindGradXDTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip) && FindSum3PartKTiles(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindSum4Work(s, chip) && FindGradAlphaWork(s, chip) && FindSum5Work(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.towardXWork, s.towardXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum6Work, s.sum6Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -4028,15 +3819,17 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
           coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
-              CeilDiv(s.D * s.T * s.n * 8, 20))) {
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
+              CeilDiv(s.D * s.T * s.n * 8, 20) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
@@ -4048,35 +3841,31 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
-          FitGradX8(s, chip) && FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha(s, chip) &&
-          FitGradBias(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitSum12(s, chip) &&
+          FitGradX3(s, chip) && FitSum12(s, chip) && FitGradGamma5(s, chip) && FitGradBias3(s, chip) &&
+          FitGradAlpha3(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindTowardXWsStart3(s, chip) &&
+          FindTowardXWsEnd(s, chip) && FindDzITiles(s, chip) && FindTowardXTTiles(s, chip) && FindDxgBaseN(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1Beside2(s, chip) && FindSum1BaseN(s, chip) && FindMm1Cores2(s, chip) &&
+          FindGradGammaDTiles(s, chip) && FindGradBiasKTiles(s, chip) && FindGradAlphaWork(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.towardXWork, s.towardXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_1_termsWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -4097,15 +3886,17 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
           coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
-              CeilDiv(s.D * s.T * s.n * 8, 20))) {
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
+              CeilDiv(s.D * s.T * s.n * 8, 20) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
@@ -4117,194 +3908,43 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
-          FitGradX8(s, chip) && FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitSum2Part(s, chip) &&
-          FitSum2(s, chip) && FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
-          FitGradAlphaAgain(s, chip) && FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) &&
-          FitSum5Part(s, chip) && FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) &&
-          FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) && FindSum2WsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
-          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitSum12(s, chip) &&
+          FitGradX3(s, chip) && FitSum12(s, chip) && FitGradGamma5(s, chip) && FitSum3Part2(s, chip) &&
+          FitSum32(s, chip) && FitGradBias4(s, chip) && FitSum42(s, chip) && FitGradAlpha4(s, chip) &&
+          FitSum52(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum62(s, chip) && FitGradAlphaAgain32(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindSum3WsStart3(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindTowardXWsEnd(s, chip) && FindGradScalePartCount(s, chip) && FindGradScalePartWsStart(s, chip) &&
+          FindGradScalePartWsEnd(s, chip) && FindDzITiles(s, chip) && FindTowardXTTiles(s, chip) &&
+          FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) && FindSum1Beside2(s, chip) && FindSum1BaseN(s, chip) &&
+          FindMm1Cores2(s, chip) && FindGradGammaDTiles(s, chip) && FindSum3PartKTiles(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindSum4Work(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum5Work(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.towardXWork, s.towardXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
-{
-    (void)chip;
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradPhi3(s, chip) &&
-          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiITiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks,
-                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
-                                                                                 CeilDiv(s.dzAgainWork, s.dzAgainPer)),
-                                                                           CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
-                                                                     CeilDiv(s.scaledWork, s.scaledPer)),
-                                                               CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
-                                                         CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                                   CeilDiv(s.drmsWork, s.drmsPer)),
-                                             CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                       CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                 CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                           2));
-    const Checked bytes = s.scaledWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
-{
-    (void)chip;
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg2(s, chip) &&
-          FitGradX9(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi4(s, chip) &&
-          FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
-          FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
-          FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) && FindSum1PartCount(s, chip) &&
-          FindSum1PartWsStart2(s, chip) && FindSum1PartWsEnd(s, chip) && FindSum2PartCount(s, chip) &&
-          FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgTTiles(s, chip) && FindDxgPer(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(
-        blocks,
-        CeilDiv(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(
-                                                                                                MaxOf(
-                                                                                                    MaxOf(
-                                                                                                        CeilDiv(
-                                                                                                            s.dzWork,
-                                                                                                            s.dzPer),
-                                                                                                        CeilDiv(
-                                                                                                            s.dzAgainWork,
-                                                                                                            s.dzAgainPer)),
-                                                                                                    CeilDiv(
-                                                                                                        s.dzAgain3Work,
-                                                                                                        s.dzAgain3Per)),
-                                                                                                CeilDiv(s.scaledWork,
-                                                                                                        s.scaledPer)),
-                                                                                            CeilDiv(s.scaledAgainWork,
-                                                                                                    s.scaledAgainPer)),
-                                                                                        CeilDiv(s.scaledAgain3Work,
-                                                                                                s.scaledAgain3Per)),
-                                                                                    CeilDiv(s.drmsWork, s.drmsPer)),
-                                                                                CeilDiv(s.dxgWork, s.dxgPer)),
-                                                                            CeilDiv(s.gradXWork, s.gradXPer)),
-                                                                        CeilDiv(s.sum1PartWork, s.sum1PartPer)),
-                                                                    CeilDiv(s.sum1Work, s.sum1Per)),
-                                                                CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                                            CeilDiv(s.sum2PartWork, s.sum2PartPer)),
-                                                        CeilDiv(s.sum2Work, s.sum2Per)),
-                                                    CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                                CeilDiv(s.sum3PartWork, s.sum3PartPer)),
-                                            CeilDiv(s.sum3Work, s.sum3Per)),
-                                        CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer)),
-                                    CeilDiv(s.sum4PartWork, s.sum4PartPer)),
-                                CeilDiv(s.sum4Work, s.sum4Per)),
-                            CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per)),
-                        CeilDiv(s.sum5PartWork, s.sum5PartPer)),
-                    CeilDiv(s.sum5Work, s.sum5Per)),
-                CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-            2));
-    const Checked bytes = s.sum_5_partWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum6Work, s.sum6Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -4326,6 +3966,9 @@ inline bool TryCubeNearFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -4335,11 +3978,11 @@ inline bool TryCubeNearFull4(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
         return false;
     }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
@@ -4348,30 +3991,31 @@ inline bool TryCubeNearFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX10(s, chip) &&
-          FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) &&
-          FindMm0Cores(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
-          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitSum12(s, chip) &&
+          FitGradX8(s, chip) && FitGradPhi4(s, chip) && FitGradBias3(s, chip) && FitGradAlpha3(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindTowardXWsStart3(s, chip) && FindTowardXWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindTowardXTTiles(s, chip) && FindSum1Beside(s, chip) && FindSum1BaseN(s, chip) &&
+          FindMm0Cores2(s, chip) && FindGradXDTiles(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindGradAlphaWork(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.towardXWork, s.towardXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_1_termsWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -4393,6 +4037,9 @@ inline bool TryCubeNearWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
@@ -4402,11 +4049,11 @@ inline bool TryCubeNearWalked4(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
           coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
         return false;
     }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
     if (!(s.D * s.n <= 2147483647)) {
@@ -4415,45 +4062,42 @@ inline bool TryCubeNearWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.T <= 2147483647)) {
         return false;
     }
-    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX10(s, chip) &&
-          FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
-          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
-          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
-          FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) &&
-          FindSum2WsStart(s, chip) && FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) &&
-          FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) &&
-          FindMm0Cores(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
-          FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitSum12(s, chip) &&
+          FitGradX8(s, chip) && FitGradPhi4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
+          FitGradBias4(s, chip) && FitSum42(s, chip) && FitGradAlpha4(s, chip) && FitSum52(s, chip) &&
+          FitGradAlphaAgain2(s, chip) && FitSum62(s, chip) && FitGradAlphaAgain32(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindSum3WsStart3(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindTowardXWsEnd(s, chip) && FindGradScalePartCount(s, chip) && FindGradScalePartWsStart(s, chip) &&
+          FindGradScalePartWsEnd(s, chip) && FindDzITiles(s, chip) && FindTowardXTTiles(s, chip) &&
+          FindSum1Beside(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) && FindGradXDTiles(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindSum3PartKTiles(s, chip) && FindGradBiasKTiles(s, chip) && FindSum4Work(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindSum5Work(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.towardXWork, s.towardXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum6Work, s.sum6Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -4474,15 +4118,17 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
           coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
-              CeilDiv(s.D * s.T * s.n * 8, 20))) {
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
+              CeilDiv(s.D * s.T * s.n * 8, 20) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
@@ -4494,35 +4140,32 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
-          FitGradX11(s, chip) && FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha(s, chip) &&
-          FitGradBias(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitSum12(s, chip) &&
+          FitGradX6(s, chip) && FitSum12(s, chip) && FitGradPhi4(s, chip) && FitGradBias3(s, chip) &&
+          FitGradAlpha3(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindTowardXWsStart3(s, chip) &&
+          FindTowardXWsEnd(s, chip) && FindDzITiles(s, chip) && FindTowardXTTiles(s, chip) && FindDxgBaseN(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1Beside2(s, chip) && FindSum1BaseN(s, chip) && FindMm1Cores2(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradAlphaWork(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.towardXWork, s.towardXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_1_termsWsEnd;
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    const Checked bytes = s.toward_xWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -4543,15 +4186,17 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
+    if (!(s.n * s.n >= 1)) {
+        return false;
+    }
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
           coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
-              CeilDiv(s.D * s.T * s.n * 8, 20))) {
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
+              CeilDiv(s.D * s.T * s.n * 8, 20) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
         return false;
     }
     if (!(s.T <= 2147483647)) {
@@ -4563,1374 +4208,43 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
-          FitGradX11(s, chip) && FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitSum2Part(s, chip) &&
-          FitSum2(s, chip) && FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
-          FitGradAlphaAgain(s, chip) && FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) &&
-          FitSum5Part(s, chip) && FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) &&
-          FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) && FindSum2WsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
-          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
-{
-    (void)chip;
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradPhi5(s, chip) &&
-          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiITiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks,
-                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
-                                                                                 CeilDiv(s.dzAgainWork, s.dzAgainPer)),
-                                                                           CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
-                                                                     CeilDiv(s.scaledWork, s.scaledPer)),
-                                                               CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
-                                                         CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                                   CeilDiv(s.drmsWork, s.drmsPer)),
-                                             CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                       CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                 CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                           2));
-    const Checked bytes = s.scaledWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
-{
-    (void)chip;
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg2(s, chip) &&
-          FitGradX12(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi4(s, chip) &&
-          FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
-          FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
-          FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScale2(s, chip) &&
+          FitScaleAgain2(s, chip) && FitScaleAgain32(s, chip) && FitTowardX(s, chip) && FitSum12(s, chip) &&
+          FitGradX6(s, chip) && FitSum12(s, chip) && FitGradPhi4(s, chip) && FitSum3Part2(s, chip) &&
+          FitSum32(s, chip) && FitGradBias4(s, chip) && FitSum42(s, chip) && FitGradAlpha4(s, chip) &&
+          FitSum52(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum62(s, chip) && FitGradAlphaAgain32(s, chip) &&
           FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) && FindSum1PartCount(s, chip) &&
-          FindSum1PartWsStart2(s, chip) && FindSum1PartWsEnd(s, chip) && FindSum2PartCount(s, chip) &&
-          FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgTTiles(s, chip) && FindDxgPer(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(
-        blocks,
-        CeilDiv(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(
-                                                                                                MaxOf(
-                                                                                                    MaxOf(
-                                                                                                        CeilDiv(
-                                                                                                            s.dzWork,
-                                                                                                            s.dzPer),
-                                                                                                        CeilDiv(
-                                                                                                            s.dzAgainWork,
-                                                                                                            s.dzAgainPer)),
-                                                                                                    CeilDiv(
-                                                                                                        s.dzAgain3Work,
-                                                                                                        s.dzAgain3Per)),
-                                                                                                CeilDiv(s.scaledWork,
-                                                                                                        s.scaledPer)),
-                                                                                            CeilDiv(s.scaledAgainWork,
-                                                                                                    s.scaledAgainPer)),
-                                                                                        CeilDiv(s.scaledAgain3Work,
-                                                                                                s.scaledAgain3Per)),
-                                                                                    CeilDiv(s.drmsWork, s.drmsPer)),
-                                                                                CeilDiv(s.dxgWork, s.dxgPer)),
-                                                                            CeilDiv(s.gradXWork, s.gradXPer)),
-                                                                        CeilDiv(s.sum1PartWork, s.sum1PartPer)),
-                                                                    CeilDiv(s.sum1Work, s.sum1Per)),
-                                                                CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                                            CeilDiv(s.sum2PartWork, s.sum2PartPer)),
-                                                        CeilDiv(s.sum2Work, s.sum2Per)),
-                                                    CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                                CeilDiv(s.sum3PartWork, s.sum3PartPer)),
-                                            CeilDiv(s.sum3Work, s.sum3Per)),
-                                        CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer)),
-                                    CeilDiv(s.sum4PartWork, s.sum4PartPer)),
-                                CeilDiv(s.sum4Work, s.sum4Per)),
-                            CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per)),
-                        CeilDiv(s.sum5PartWork, s.sum5PartPer)),
-                    CeilDiv(s.sum5Work, s.sum5Per)),
-                CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-            2));
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_near_full"; false when it does not fit.
-inline bool TryCubeNearFull5(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
-          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX13(s, chip) &&
-          FitSum13(s, chip) && FitGradPhi(s, chip) && FitGradAlpha3(s, chip) && FitGradBias3(s, chip) &&
-          FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
-          FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_1_factorWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_near_walked"; false when it does not fit.
-inline bool TryCubeNearWalked5(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
-          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX13(s, chip) &&
-          FitSum13(s, chip) && FitGradPhi(s, chip) && FitSum2Part2(s, chip) && FitSum22(s, chip) &&
-          FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) &&
-          FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) &&
-          FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
-          FindMm0Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
-          FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
-              CeilDiv(s.D * s.T * s.n * 8, 20) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
-          FitGradX3(s, chip) && FitSum13(s, chip) && FitGradPhi(s, chip) && FitGradAlpha3(s, chip) &&
-          FitGradBias3(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindSum3WsStart3(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindTowardXWsEnd(s, chip) && FindGradScalePartCount(s, chip) && FindGradScalePartWsStart(s, chip) &&
+          FindGradScalePartWsEnd(s, chip) && FindDzITiles(s, chip) && FindTowardXTTiles(s, chip) &&
+          FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) && FindSum1Beside2(s, chip) && FindSum1BaseN(s, chip) &&
           FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
-          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) &&
-          FindGradGammaDTiles(s, chip))) {
+          FindGradPhiPer(s, chip) && FindSum3PartKTiles(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindSum4Work(s, chip) && FindGradAlphaWork(s, chip) && FindSum5Work(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleWork, s.scalePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgainWork, s.scaleAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaleAgain3Work, s.scaleAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.towardXWork, s.towardXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_1_factorWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
-              CeilDiv(s.D * s.T * s.n * 8, 20) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
-          FitGradX3(s, chip) && FitSum13(s, chip) && FitGradPhi(s, chip) && FitSum2Part2(s, chip) &&
-          FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
-          FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
-          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma4(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1BaseN(s, chip) && FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
-          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) &&
-          FindGradGammaDTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_near_full"; false when it does not fit.
-inline bool TryCubeNearFull6(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
-          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX14(s, chip) &&
-          FitSum13(s, chip) && FitGradPhi(s, chip) && FitGradAlpha3(s, chip) && FitGradBias3(s, chip) &&
-          FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
-          FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_1_factorWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_near_walked"; false when it does not fit.
-inline bool TryCubeNearWalked6(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
-          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX14(s, chip) &&
-          FitSum13(s, chip) && FitGradPhi(s, chip) && FitSum2Part2(s, chip) && FitSum22(s, chip) &&
-          FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) &&
-          FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) &&
-          FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
-          FindMm0Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
-          FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum6Work, s.sum6Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
-              CeilDiv(s.D * s.T * s.n * 8, 20) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
-          FitGradX6(s, chip) && FitSum13(s, chip) && FitGradPhi(s, chip) && FitGradAlpha3(s, chip) &&
-          FitGradBias3(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
-          FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
-          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) &&
-          FindGradGammaDTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_1_factorWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
-              CeilDiv(s.D * s.T * s.n * 8, 20) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
-          FitGradX6(s, chip) && FitSum13(s, chip) && FitGradPhi(s, chip) && FitSum2Part2(s, chip) &&
-          FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
-          FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
-          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma4(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1BaseN(s, chip) && FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
-          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) &&
-          FindGradGammaDTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_near_full"; false when it does not fit.
-inline bool TryCubeNearFull7(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
-          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX15(s, chip) &&
-          FitSum13(s, chip) && FitGradPhi4(s, chip) && FitGradAlpha3(s, chip) && FitGradBias3(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_1_factorWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_near_walked"; false when it does not fit.
-inline bool TryCubeNearWalked7(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
-          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX15(s, chip) &&
-          FitSum13(s, chip) && FitGradPhi4(s, chip) && FitSum2Part2(s, chip) && FitSum22(s, chip) &&
-          FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) &&
-          FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) &&
-          FitSum52(s, chip) && FitGradBias4(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) &&
-          FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) &&
-          FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
-              CeilDiv(s.D * s.T * s.n * 8, 20) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
-          FitGradX9(s, chip) && FitSum13(s, chip) && FitGradPhi4(s, chip) && FitGradAlpha3(s, chip) &&
-          FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
-          FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
-          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_1_factorWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
-              CeilDiv(s.D * s.T * s.n * 8, 20) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
-          FitGradX9(s, chip) && FitSum13(s, chip) && FitGradPhi4(s, chip) && FitSum2Part2(s, chip) &&
-          FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
-          FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
-          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1BaseN(s, chip) && FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
-          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_near_full"; false when it does not fit.
-inline bool TryCubeNearFull8(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
-          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX16(s, chip) &&
-          FitSum13(s, chip) && FitGradPhi4(s, chip) && FitGradAlpha3(s, chip) && FitGradBias3(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_1_factorWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_near_walked"; false when it does not fit.
-inline bool TryCubeNearWalked8(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
-          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX16(s, chip) &&
-          FitSum13(s, chip) && FitGradPhi4(s, chip) && FitSum2Part2(s, chip) && FitSum22(s, chip) &&
-          FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) &&
-          FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) &&
-          FitSum52(s, chip) && FitGradBias4(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) &&
-          FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) &&
-          FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
-              CeilDiv(s.D * s.T * s.n * 8, 20) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
-          FitGradX12(s, chip) && FitSum13(s, chip) && FitGradPhi4(s, chip) && FitGradAlpha3(s, chip) &&
-          FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
-          FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
-          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_1_factorWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid;
-}
-
-/// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
-              CeilDiv(s.D * s.T * s.n * 8, 20) +
-              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
-          FitGradX12(s, chip) && FitSum13(s, chip) && FitGradPhi4(s, chip) && FitSum2Part2(s, chip) &&
-          FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
-          FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
-          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1BaseN(s, chip) && FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
-          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
-        return false;
-    }
-    Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
-    const Checked bytes = s.sum_5_partWsEnd;
+    const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -5969,19 +4283,19 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 5U) {
-        if (TryCubeNearFull2(s, chip, choice)) {
+        if (TryCubeNearFull(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeNearWalked2(s, chip, choice)) {
+        if (TryCubeNearWalked(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeFull2(s, chip, choice)) {
+        if (TryCubeFull(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked2(s, chip, choice)) {
+        if (TryCubeWalked(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
             return true;
         }
@@ -5989,26 +4303,26 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryWalked2(s, chip, choice)) {
+        if (TryWalked(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
             return true;
         }
         return false;
     }
     if (combination == 0 && present == 2U) {
-        if (TryCubeNearFull3(s, chip, choice)) {
+        if (TryCubeNearFull2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GRAD_X_POST_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeNearWalked3(s, chip, choice)) {
+        if (TryCubeNearWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeFull3(s, chip, choice)) {
+        if (TryCubeFull2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked3(s, chip, choice)) {
+        if (TryCubeWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32;
             return true;
         }
@@ -6016,26 +4330,26 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryWalked3(s, chip, choice)) {
+        if (TryWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32;
             return true;
         }
         return false;
     }
     if (combination == 0 && present == 0U) {
-        if (TryCubeNearFull4(s, chip, choice)) {
+        if (TryCubeNearFull2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeNearWalked4(s, chip, choice)) {
+        if (TryCubeNearWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeFull4(s, chip, choice)) {
+        if (TryCubeFull2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked4(s, chip, choice)) {
+        if (TryCubeWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_WALKED_BFLOAT16_FLOAT32;
             return true;
         }
@@ -6043,26 +4357,26 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = MHC_PRE_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32;
             return true;
         }
-        if (TryWalked4(s, chip, choice)) {
+        if (TryWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_BFLOAT16_FLOAT32;
             return true;
         }
         return false;
     }
     if (combination == 1 && present == 7U) {
-        if (TryCubeNearFull5(s, chip, choice)) {
+        if (TryCubeNearFull3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeNearWalked5(s, chip, choice)) {
+        if (TryCubeNearWalked3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeFull5(s, chip, choice)) {
+        if (TryCubeFull3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked5(s, chip, choice)) {
+        if (TryCubeWalked3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
         }
@@ -6077,19 +4391,19 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 5U) {
-        if (TryCubeNearFull6(s, chip, choice)) {
+        if (TryCubeNearFull3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeNearWalked6(s, chip, choice)) {
+        if (TryCubeNearWalked3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeFull6(s, chip, choice)) {
+        if (TryCubeFull3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked6(s, chip, choice)) {
+        if (TryCubeWalked3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
             return true;
         }
@@ -6097,26 +4411,26 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryWalked2(s, chip, choice)) {
+        if (TryWalked(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
             return true;
         }
         return false;
     }
     if (combination == 1 && present == 2U) {
-        if (TryCubeNearFull7(s, chip, choice)) {
+        if (TryCubeNearFull4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeNearWalked7(s, chip, choice)) {
+        if (TryCubeNearWalked4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeFull7(s, chip, choice)) {
+        if (TryCubeFull4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked7(s, chip, choice)) {
+        if (TryCubeWalked4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
         }
@@ -6124,26 +4438,26 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryWalked3(s, chip, choice)) {
+        if (TryWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
         }
         return false;
     }
     if (combination == 1 && present == 0U) {
-        if (TryCubeNearFull8(s, chip, choice)) {
+        if (TryCubeNearFull4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeNearWalked8(s, chip, choice)) {
+        if (TryCubeNearWalked4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeFull8(s, chip, choice)) {
+        if (TryCubeFull4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryCubeWalked8(s, chip, choice)) {
+        if (TryCubeWalked4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_WALKED_FLOAT16_FLOAT32;
             return true;
         }
@@ -6151,7 +4465,7 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = MHC_PRE_BACKWARD_KEY_FULL_FLOAT16_FLOAT32;
             return true;
         }
-        if (TryWalked4(s, chip, choice)) {
+        if (TryWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_FLOAT16_FLOAT32;
             return true;
         }
@@ -6205,81 +4519,63 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.dzITile = s.dzITile.value;
     data.dzAgainITile = s.dzAgainITile.value;
     data.dzAgainTTile = s.dzAgainTTile.value;
-    data.dzAgain3JTile = s.dzAgain3JTile.value;
+    data.dzAgain3IJTile = s.dzAgain3IJTile.value;
     data.dzAgain3TTile = s.dzAgain3TTile.value;
-    data.scaledITile = s.scaledITile.value;
-    data.scaledTTile = s.scaledTTile.value;
-    data.scaledAgainITile = s.scaledAgainITile.value;
-    data.scaledAgainTTile = s.scaledAgainTTile.value;
-    data.scaledAgain3JTile = s.scaledAgain3JTile.value;
-    data.scaledAgain3TTile = s.scaledAgain3TTile.value;
+    data.scaleITile = s.scaleITile.value;
+    data.scaleAgainITile = s.scaleAgainITile.value;
+    data.scaleAgain3IJTile = s.scaleAgain3IJTile.value;
     data.dmixTTile = s.dmixTTile.value;
     data.gradXDTile = s.gradXDTile.value;
     data.gradXTTile = s.gradXTTile.value;
-    data.sum1DTile = s.sum1DTile.value;
-    data.sum1KTile = s.sum1KTile.value;
-    data.gradBiasKTile = s.gradBiasKTile.value;
     data.gradGammaDTile = s.gradGammaDTile.value;
     data.gradGammaITile = s.gradGammaITile.value;
+    data.gradBiasKTile = s.gradBiasKTile.value;
     data.dzDTile = s.dzDTile.value;
-    data.sum2PartITile = s.sum2PartITile.value;
-    data.sum2PartTTile = s.sum2PartTTile.value;
-    data.sum2Sum2PartAxisTile = s.sum2Sum2PartAxisTile.value;
-    data.sum3PartITile = s.sum3PartITile.value;
+    data.sum3PartKTile = s.sum3PartKTile.value;
     data.sum3PartTTile = s.sum3PartTTile.value;
-    data.sum3Sum3PartAxisTile = s.sum3Sum3PartAxisTile.value;
-    data.sum4PartJTile = s.sum4PartJTile.value;
-    data.sum4PartTTile = s.sum4PartTTile.value;
-    data.sum4Sum4PartAxisTile = s.sum4Sum4PartAxisTile.value;
-    data.sum5PartKTile = s.sum5PartKTile.value;
-    data.sum5PartTTile = s.sum5PartTTile.value;
-    data.sum5KTile = s.sum5KTile.value;
-    data.sum5Sum5PartAxisTile = s.sum5Sum5PartAxisTile.value;
-    data.drmsTTile = s.drmsTTile.value;
+    data.sum3KTile = s.sum3KTile.value;
+    data.sum3GradScalePartAxisTile = s.sum3GradScalePartAxisTile.value;
+    data.sum4ITile = s.sum4ITile.value;
+    data.sum5ITile = s.sum5ITile.value;
+    data.sum6IJTile = s.sum6IJTile.value;
+    data.towardXTTile = s.towardXTTile.value;
     data.dxgDTile = s.dxgDTile.value;
-    data.dxgITile = s.dxgITile.value;
     data.dxgTTile = s.dxgTTile.value;
     data.sum1PartDTile = s.sum1PartDTile.value;
     data.sum1PartKTile = s.sum1PartKTile.value;
+    data.sum1DTile = s.sum1DTile.value;
+    data.sum1KTile = s.sum1KTile.value;
     data.gradPhiDTile = s.gradPhiDTile.value;
     data.gradPhiKTile = s.gradPhiKTile.value;
-    data.sum6PartDTile = s.sum6PartDTile.value;
-    data.sum6PartITile = s.sum6PartITile.value;
-    data.sum6DTile = s.sum6DTile.value;
-    data.sum6ITile = s.sum6ITile.value;
+    data.sum2PartDTile = s.sum2PartDTile.value;
+    data.sum2PartITile = s.sum2PartITile.value;
+    data.sum2DTile = s.sum2DTile.value;
+    data.sum2ITile = s.sum2ITile.value;
     data.gradPhiITile = s.gradPhiITile.value;
     data.dmixWsStart = s.dmixWsStart.value;
-    data.drmsWsStart = s.drmsWsStart.value;
     data.dzWsStart = s.dzWsStart.value;
-    data.scaledWsStart = s.scaledWsStart.value;
-    data.sum_1WsStart = s.sum_1WsStart.value;
+    data.grad_scaleWsStart = s.grad_scaleWsStart.value;
+    data.scaleWsStart = s.scaleWsStart.value;
     data.sum_1_productWsStart = s.sum_1_productWsStart.value;
     data.sum_1_termsWsStart = s.sum_1_termsWsStart.value;
+    data.toward_xWsStart = s.toward_xWsStart.value;
     data.dzITiles = s.dzITiles.value;
     data.dzWork = s.dzWork.value;
     data.dzPer = s.dzPer.value;
     data.dzAgainITiles = s.dzAgainITiles.value;
     data.dzAgainWork = s.dzAgainWork.value;
     data.dzAgainPer = s.dzAgainPer.value;
-    data.dzAgain3JTiles = s.dzAgain3JTiles.value;
-    data.dzAgain3TTiles = s.dzAgain3TTiles.value;
+    data.dzAgain3IJTiles = s.dzAgain3IJTiles.value;
     data.dzAgain3Work = s.dzAgain3Work.value;
     data.dzAgain3Per = s.dzAgain3Per.value;
-    data.scaledITiles = s.scaledITiles.value;
-    data.scaledWork = s.scaledWork.value;
-    data.scaledPer = s.scaledPer.value;
-    data.scaledAgainITiles = s.scaledAgainITiles.value;
-    data.scaledAgainWork = s.scaledAgainWork.value;
-    data.scaledAgainPer = s.scaledAgainPer.value;
-    data.scaledAgain3JTiles = s.scaledAgain3JTiles.value;
-    data.scaledAgain3Work = s.scaledAgain3Work.value;
-    data.scaledAgain3Per = s.scaledAgain3Per.value;
+    data.scaleWork = s.scaleWork.value;
+    data.scalePer = s.scalePer.value;
+    data.scaleAgainWork = s.scaleAgainWork.value;
+    data.scaleAgainPer = s.scaleAgainPer.value;
+    data.scaleAgain3Work = s.scaleAgain3Work.value;
+    data.scaleAgain3Per = s.scaleAgain3Per.value;
     data.dmixWork = s.dmixWork.value;
     data.dmixPer = s.dmixPer.value;
-    data.gradXDTiles = s.gradXDTiles.value;
-    data.gradXTTiles = s.gradXTTiles.value;
-    data.gradXWork = s.gradXWork.value;
-    data.gradXPer = s.gradXPer.value;
     data.sum1ProductBaseN = s.sum1ProductBaseN.value;
     data.sum1ProductPanels = s.sum1ProductPanels.value;
     data.sum1ProductBaseM = s.sum1ProductBaseM.value;
@@ -6290,54 +4586,41 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.sum1ProductRowTiles = s.sum1ProductRowTiles.value;
     data.sum1ProductWork = s.sum1ProductWork.value;
     data.sum1ProductPer = s.sum1ProductPer.value;
-    data.sum1DTiles = s.sum1DTiles.value;
-    data.sum1KTiles = s.sum1KTiles.value;
-    data.sum1Work = s.sum1Work.value;
-    data.sum1Per = s.sum1Per.value;
-    data.gradAlphaWork = s.gradAlphaWork.value;
-    data.gradAlphaPer = s.gradAlphaPer.value;
-    data.gradBiasWork = s.gradBiasWork.value;
-    data.gradBiasPer = s.gradBiasPer.value;
+    data.gradXDTiles = s.gradXDTiles.value;
+    data.gradXTTiles = s.gradXTTiles.value;
+    data.gradXWork = s.gradXWork.value;
+    data.gradXPer = s.gradXPer.value;
     data.gradGammaDTiles = s.gradGammaDTiles.value;
+    data.gradGammaITiles = s.gradGammaITiles.value;
     data.gradGammaWork = s.gradGammaWork.value;
     data.gradGammaPer = s.gradGammaPer.value;
-    data.sum_2WsStart = s.sum_2WsStart.value;
+    data.gradBiasWork = s.gradBiasWork.value;
+    data.gradBiasPer = s.gradBiasPer.value;
+    data.gradAlphaWork = s.gradAlphaWork.value;
+    data.gradAlphaPer = s.gradAlphaPer.value;
     data.sum_3WsStart = s.sum_3WsStart.value;
     data.sum_4WsStart = s.sum_4WsStart.value;
     data.sum_5WsStart = s.sum_5WsStart.value;
-    data.sum_2_part_count = s.sum_2_part_count.value;
-    data.sum_2_part_length = s.sum_2_part_length.value;
-    data.sum_2_partWsStart = s.sum_2_partWsStart.value;
-    data.sum_3_part_count = s.sum_3_part_count.value;
-    data.sum_3_part_length = s.sum_3_part_length.value;
+    data.sum_6WsStart = s.sum_6WsStart.value;
+    data.grad_scale_part_count = s.grad_scale_part_count.value;
+    data.grad_scale_part_length = s.grad_scale_part_length.value;
+    data.grad_scale_partWsStart = s.grad_scale_partWsStart.value;
     data.sum_3_partWsStart = s.sum_3_partWsStart.value;
-    data.sum_4_part_count = s.sum_4_part_count.value;
-    data.sum_4_part_length = s.sum_4_part_length.value;
-    data.sum_4_partWsStart = s.sum_4_partWsStart.value;
-    data.sum_5_part_count = s.sum_5_part_count.value;
-    data.sum_5_part_length = s.sum_5_part_length.value;
-    data.sum_5_partWsStart = s.sum_5_partWsStart.value;
-    data.sum2PartWork = s.sum2PartWork.value;
-    data.sum2PartPer = s.sum2PartPer.value;
-    data.sum2Work = s.sum2Work.value;
-    data.sum2Per = s.sum2Per.value;
+    data.sum3PartKTiles = s.sum3PartKTiles.value;
     data.sum3PartWork = s.sum3PartWork.value;
     data.sum3PartPer = s.sum3PartPer.value;
     data.sum3Work = s.sum3Work.value;
     data.sum3Per = s.sum3Per.value;
-    data.gradAlphaAgainWork = s.gradAlphaAgainWork.value;
-    data.gradAlphaAgainPer = s.gradAlphaAgainPer.value;
-    data.sum4PartWork = s.sum4PartWork.value;
-    data.sum4PartPer = s.sum4PartPer.value;
     data.sum4Work = s.sum4Work.value;
     data.sum4Per = s.sum4Per.value;
-    data.gradAlphaAgain3Work = s.gradAlphaAgain3Work.value;
-    data.gradAlphaAgain3Per = s.gradAlphaAgain3Per.value;
-    data.sum5PartKTiles = s.sum5PartKTiles.value;
-    data.sum5PartWork = s.sum5PartWork.value;
-    data.sum5PartPer = s.sum5PartPer.value;
     data.sum5Work = s.sum5Work.value;
     data.sum5Per = s.sum5Per.value;
+    data.gradAlphaAgainWork = s.gradAlphaAgainWork.value;
+    data.gradAlphaAgainPer = s.gradAlphaAgainPer.value;
+    data.sum6Work = s.sum6Work.value;
+    data.sum6Per = s.sum6Per.value;
+    data.gradAlphaAgain3Work = s.gradAlphaAgain3Work.value;
+    data.gradAlphaAgain3Per = s.gradAlphaAgain3Per.value;
     data.dxgWsStart = s.dxgWsStart.value;
     data.dxgBaseN = s.dxgBaseN.value;
     data.dxgPanels = s.dxgPanels.value;
@@ -6349,32 +4632,36 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.dxgRowTiles = s.dxgRowTiles.value;
     data.dxgWork = s.dxgWork.value;
     data.dxgPer = s.dxgPer.value;
-    data.drmsWork = s.drmsWork.value;
-    data.drmsPer = s.drmsPer.value;
-    data.dxgITiles = s.dxgITiles.value;
-    data.sum_6WsStart = s.sum_6WsStart.value;
+    data.towardXWork = s.towardXWork.value;
+    data.towardXPer = s.towardXPer.value;
+    data.sum_1WsStart = s.sum_1WsStart.value;
+    data.sum_2WsStart = s.sum_2WsStart.value;
     data.sum_1_part_count = s.sum_1_part_count.value;
     data.sum_1_part_length = s.sum_1_part_length.value;
     data.sum_1_partWsStart = s.sum_1_partWsStart.value;
-    data.sum_6_part_count = s.sum_6_part_count.value;
-    data.sum_6_part_length = s.sum_6_part_length.value;
-    data.sum_6_partWsStart = s.sum_6_partWsStart.value;
+    data.sum_2_part_count = s.sum_2_part_count.value;
+    data.sum_2_part_length = s.sum_2_part_length.value;
+    data.sum_2_partWsStart = s.sum_2_partWsStart.value;
     data.dxgTTiles = s.dxgTTiles.value;
     data.sum1PartDTiles = s.sum1PartDTiles.value;
     data.sum1PartKTiles = s.sum1PartKTiles.value;
     data.sum1PartWork = s.sum1PartWork.value;
     data.sum1PartPer = s.sum1PartPer.value;
+    data.sum1DTiles = s.sum1DTiles.value;
+    data.sum1KTiles = s.sum1KTiles.value;
+    data.sum1Work = s.sum1Work.value;
+    data.sum1Per = s.sum1Per.value;
     data.gradPhiDTiles = s.gradPhiDTiles.value;
     data.gradPhiKTiles = s.gradPhiKTiles.value;
     data.gradPhiWork = s.gradPhiWork.value;
     data.gradPhiPer = s.gradPhiPer.value;
-    data.sum6PartDTiles = s.sum6PartDTiles.value;
-    data.sum6PartITiles = s.sum6PartITiles.value;
-    data.sum6PartWork = s.sum6PartWork.value;
-    data.sum6PartPer = s.sum6PartPer.value;
-    data.sum6DTiles = s.sum6DTiles.value;
-    data.sum6Work = s.sum6Work.value;
-    data.sum6Per = s.sum6Per.value;
+    data.sum2PartDTiles = s.sum2PartDTiles.value;
+    data.sum2PartITiles = s.sum2PartITiles.value;
+    data.sum2PartWork = s.sum2PartWork.value;
+    data.sum2PartPer = s.sum2PartPer.value;
+    data.sum2DTiles = s.sum2DTiles.value;
+    data.sum2Work = s.sum2Work.value;
+    data.sum2Per = s.sum2Per.value;
     data.gradPhiITiles = s.gradPhiITiles.value;
     data.sum_1_factorWsStart = s.sum_1_factorWsStart.value;
     data.sum1BaseN = s.sum1BaseN.value;

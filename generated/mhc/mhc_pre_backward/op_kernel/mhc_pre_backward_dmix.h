@@ -9,7 +9,7 @@
 namespace MhcPreBackwardKernel
 {
 
-/// dmix, sum_1_terms, drms
+/// dmix, sum_1_terms, drms, toward_x
 template <typename Element>
 class MhcPreBackwardDmix
 {
@@ -18,15 +18,17 @@ public:
                                 const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
         T_ = tiling.T;
         dmixPer_ = tiling.dmixPer;
         dmixTTile_ = tiling.dmixTTile;
         dmixWork_ = tiling.dmixWork;
         dmixWsStart_ = tiling.dmixWsStart;
-        drmsWsStart_ = tiling.drmsWsStart;
+        dzWsStart_ = tiling.dzWsStart;
         n_ = tiling.n;
-        scaledWsStart_ = tiling.scaledWsStart;
+        scaleWsStart_ = tiling.scaleWsStart;
         sum_1_termsWsStart_ = tiling.sum_1_termsWsStart;
+        toward_xWsStart_ = tiling.toward_xWsStart;
         ceilDmixTTileBy16_ = CeilDiv(dmixTTile_, 16);
         ceilDmixTTileBy8_ = CeilDiv(dmixTTile_, 8);
         ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
@@ -36,24 +38,26 @@ public:
         h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
-        scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
-                                    T_ * n_ * n_ + T_ * n_ * 2);
+        dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
+        scaleWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaleWsStart_), n_ * n_ + n_ * 2);
         sum_1_termsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + sum_1_termsWsStart_),
                                          T_ * n_ * n_ * 3 + T_ * n_ * 6);
-        pipe->InitBuffer(in0Queue_, 3, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(in1Queue_, 2, ceilDmixTTileBy16_ * 64);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, ceilNN2NBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 3, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(in2Queue_, 2, ceilDmixTTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilNN2NBy16_ * dmixTTile_ * 32);
         pipe->InitBuffer(out1Queue_, 2, ceilDmixTTileBy16_ * 64);
         pipe->InitBuffer(out2Queue_, 2, ceilNN2NBy16_ * dmixTTile_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDmixTTileBy16_ * 512);
-        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * dmixTTile_ * 32);
-        pipe->InitBuffer(calc3Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilDmixTTileBy16_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilNN2NBy16_ * dmixTTile_ * 32);
         pipe->InitBuffer(calc4Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
         pipe->InitBuffer(calc5Buf_, ceilDmixTTileBy16_ * 64);
         pipe->InitBuffer(calc6Buf_, ceilDmixTTileBy8_ * 2048);
         pipe->InitBuffer(calc7Buf_, ceilDmixTTileBy8_ * 256);
+        pipe->InitBuffer(calc8Buf_, ceilDmixTTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -61,11 +65,11 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDmixTTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 8);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDmixTTileBy16_ * 128);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 8);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
         AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
@@ -74,40 +78,61 @@ public:
         AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDmixTTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDmixTTileBy8_ * 64);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDmixTTileBy16_ * 16);
+        AscendC::LocalTensor<float> scaleWsIn = in0Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(scaleWsIn, scaleWsGm_, AscendC::DataCopyExtParams(1, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                             AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - ceilNN2NBy8_ * 8,
+                                                                  static_cast<float>(0)));
+        in0Queue_.EnQue(scaleWsIn);
+        scaleWsIn = in0Queue_.DeQue<float>();
         VectorBarrier();
         for (int64_t item = blockIdx_ * dmixPer_; item < MinOf(dmixWork_, blockIdx_ * dmixPer_ + dmixPer_); ++item) {
             const int64_t tStart = dmixTTile_ * item;
             const int64_t tCount = MinOf(dmixTTile_, T_ - tStart);
-            // dmix[t, k] = scaled[t, k] * inv_rms[t]
-            AscendC::LocalTensor<float> scaledWsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(scaledWsIn, scaledWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+            // dmix[t, k] = dz[t, k] * scale[k] * inv_rms[t]
+            AscendC::LocalTensor<float> dmixTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> dzWsIn = in1Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(dzWsIn, dzWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
                                  AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - ceilNN2NBy8_ * 8,
                                                                       static_cast<float>(0)));
-            in0Queue_.EnQue(scaledWsIn);
-            scaledWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
+            in1Queue_.EnQue(dzWsIn);
+            dzWsIn = in1Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
+            if (ceilNN2NBy16_ * 16 <= tCount * 64) {
+                for (int64_t col = 0; col < ceilNN2NBy16_ * 16; col += 64) {
+                    for (int64_t first = 0; first < tCount; first += 255) {
+                        AscendC::Mul(tmp[ceilNN2NBy16_ * first * 16 + col], dzWsIn[ceilNN2NBy16_ * first * 16 + col],
+                                     scaleWsIn[col], MinOf(64, ceilNN2NBy16_ * 16 - col), MinOf(255, tCount - first),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 0));
+                    }
+                }
+            } else {
+                for (int64_t t = 0; t < tCount; ++t) {
+                    AscendC::Mul(tmp[ceilNN2NBy16_ * t * 16], dzWsIn[ceilNN2NBy16_ * t * 16], scaleWsIn,
+                                 ceilNN2NBy16_ * 16);
+                }
+            }
+            AscendC::LocalTensor<float> inv_rmsIn = in2Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(
                                      true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-            in1Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dmixTile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
+            in2Queue_.EnQue(inv_rmsIn);
+            inv_rmsIn = in2Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
             for (int64_t block = 0; block < CeilDiv(tCount, 16) * 2; block += 255) {
                 AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             VectorBarrier();
-            for (int64_t col = 0; col < ceilNN2NBy16_ * 16; col += 64) {
-                for (int64_t first = 0; first < tCount; first += 255) {
-                    AscendC::Mul(dmixTile[ceilNN2NBy16_ * first * 16 + col],
-                                 scaledWsIn[ceilNN2NBy16_ * first * 16 + col], spread[first * 8],
-                                 MinOf(64, ceilNN2NBy16_ * 16 - col), MinOf(255, tCount - first),
+            for (int64_t col1 = 0; col1 < ceilNN2NBy16_ * 16; col1 += 64) {
+                for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                    AscendC::Mul(dmixTile[ceilNN2NBy16_ * first1 * 16 + col1], tmp[ceilNN2NBy16_ * first1 * 16 + col1],
+                                 spread[first1 * 8], MinOf(64, ceilNN2NBy16_ * 16 - col1), MinOf(255, tCount - first1),
                                  AscendC::BinaryRepeatParams(1, 1, 0, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 1));
                 }
             }
-            in1Queue_.FreeTensor(inv_rmsIn);
             // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
             AscendC::LocalTensor<Element> sum_1_termsWsOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
@@ -121,16 +146,16 @@ public:
                     AscendC::DataCopyExtParams(1, n_ * n_ * 2 + n_ * 4, ceilNN2NBy16_ - ceil2NN4NBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(sum_1_termsWsOut);
-            AscendC::LocalTensor<Element> rounded = calc2Buf_.Get<Element>();
+            AscendC::LocalTensor<Element> rounded = calc3Buf_.Get<Element>();
             AscendC::Cast(rounded, dmixTile, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Cast(tmp, rounded, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Cast(tmp1, rounded, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
-            AscendC::Sub(tmp, dmixTile, tmp, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Sub(tmp1, dmixTile, tmp1, ceilNN2NBy16_ * tCount * 16);
             AscendC::LocalTensor<Element> sum_1_termsWsOut1 = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(sum_1_termsWsOut1, tmp, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Cast(sum_1_termsWsOut1, tmp1, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
             out0Queue_.EnQue(sum_1_termsWsOut1);
             sum_1_termsWsOut1 = out0Queue_.DeQue<Element>();
             for (int64_t t = 0; t < tCount; ++t) {
@@ -141,24 +166,24 @@ public:
                     AscendC::DataCopyExtParams(1, n_ * n_ * 2 + n_ * 4, ceilNN2NBy16_ - ceil2NN4NBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(sum_1_termsWsOut1);
-            AscendC::LocalTensor<Element> rounded1 = calc2Buf_.Get<Element>();
+            AscendC::LocalTensor<Element> rounded1 = calc3Buf_.Get<Element>();
             AscendC::Cast(rounded1, dmixTile, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp2 = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Cast(tmp1, rounded1, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Cast(tmp2, rounded1, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
-            AscendC::Sub(tmp1, dmixTile, tmp1, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<Element> rounded2 = calc2Buf_.Get<Element>();
+            AscendC::Sub(tmp2, dmixTile, tmp2, ceilNN2NBy16_ * tCount * 16);
+            AscendC::LocalTensor<Element> rounded2 = calc3Buf_.Get<Element>();
             VectorBarrier();
-            AscendC::Cast(rounded2, tmp1, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp2 = calc4Buf_.Get<float>();
+            AscendC::Cast(rounded2, tmp2, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
+            AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Cast(tmp2, rounded2, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Cast(tmp3, rounded2, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
-            AscendC::Sub(tmp2, tmp1, tmp2, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Sub(tmp3, tmp2, tmp3, ceilNN2NBy16_ * tCount * 16);
             AscendC::LocalTensor<Element> sum_1_termsWsOut2 = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(sum_1_termsWsOut2, tmp2, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Cast(sum_1_termsWsOut2, tmp3, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
             out0Queue_.EnQue(sum_1_termsWsOut2);
             sum_1_termsWsOut2 = out0Queue_.DeQue<Element>();
             for (int64_t t = 0; t < tCount; ++t) {
@@ -169,26 +194,43 @@ public:
                     AscendC::DataCopyExtParams(1, n_ * n_ * 2 + n_ * 4, ceilNN2NBy16_ - ceil2NN4NBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(sum_1_termsWsOut2);
-            // drms[t] = sum[k](scaled[t, k] * h_mix[t, k])
-            AscendC::LocalTensor<float> h_mixIn = in0Queue_.AllocTensor<float>();
+            // drms[t] = sum[k](dz[t, k] * scale[k] * h_mix[t, k])
+            AscendC::LocalTensor<float> drmsTile = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp4 = calc4Buf_.Get<float>();
+            if (ceilNN2NBy16_ * 16 <= tCount * 64) {
+                VectorBarrier();
+                for (int64_t col2 = 0; col2 < ceilNN2NBy16_ * 16; col2 += 64) {
+                    for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                        AscendC::Mul(tmp4[ceilNN2NBy16_ * first2 * 16 + col2],
+                                     dzWsIn[ceilNN2NBy16_ * first2 * 16 + col2], scaleWsIn[col2],
+                                     MinOf(64, ceilNN2NBy16_ * 16 - col2), MinOf(255, tCount - first2),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 0));
+                    }
+                }
+            } else {
+                VectorBarrier();
+                for (int64_t t = 0; t < tCount; ++t) {
+                    AscendC::Mul(tmp4[ceilNN2NBy16_ * t * 16], dzWsIn[ceilNN2NBy16_ * t * 16], scaleWsIn,
+                                 ceilNN2NBy16_ * 16);
+                }
+            }
+            AscendC::LocalTensor<float> h_mixIn = in1Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2],
                                  AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - ceilNN2NBy8_ * 8,
                                                                       static_cast<float>(0)));
-            in0Queue_.EnQue(h_mixIn);
-            h_mixIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
+            in1Queue_.EnQue(h_mixIn);
+            h_mixIn = in1Queue_.DeQue<float>();
             VectorBarrier();
-            AscendC::Mul(tmp3, scaledWsIn, h_mixIn, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+            AscendC::Mul(tmp4, tmp4, h_mixIn, ceilNN2NBy16_ * tCount * 16);
             AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
             AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
-            for (int64_t col1 = 0; col1 < n_ * n_ + n_ * 2; col1 += 64) {
+            for (int64_t col3 = 0; col3 < n_ * n_ + n_ * 2; col3 += 64) {
                 VectorBarrier();
-                for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                    AscendC::Add(acc[first1 * 64], tmp3[ceilNN2NBy16_ * first1 * 16 + col1], acc[first1 * 64],
-                                 MinOf(64, n_ * n_ + n_ * 2 - col1), MinOf(255, tCount - first1),
+                for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                    AscendC::Add(acc[first3 * 64], tmp4[ceilNN2NBy16_ * first3 * 16 + col3], acc[first3 * 64],
+                                 MinOf(64, n_ * n_ + n_ * 2 - col3), MinOf(255, tCount - first3),
                                  AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilNN2NBy16_ * 2, 8));
                 }
             }
@@ -199,20 +241,28 @@ public:
             }
             VectorBarrier();
             for (int64_t strip1 = 0; strip1 < CeilDiv(tCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum[strip1 * 8], part[strip1 * 64],
+                AscendC::BlockReduceSum<float>(drmsTile[strip1 * 8], part[strip1 * 64],
                                                MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
             }
-            AscendC::LocalTensor<float> drmsWsOut = out1Queue_.AllocTensor<float>();
+            in1Queue_.FreeTensor(dzWsIn);
+            in1Queue_.FreeTensor(h_mixIn);
+            // toward_x[t] = drms[t] * inv_rms[t] ** 3 / (D*n)
+            AscendC::LocalTensor<float> toward_xWsOut = out1Queue_.AllocTensor<float>();
+            AscendC::LocalTensor<float> tmp5 = calc8Buf_.Get<float>();
+            AscendC::Mul(tmp5, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
             VectorBarrier();
-            AscendC::Muls(drmsWsOut, sum, 1.0f, RoundUp(tCount, 16));
-            out1Queue_.EnQue(drmsWsOut);
-            drmsWsOut = out1Queue_.DeQue<float>();
+            AscendC::Mul(tmp5, inv_rmsIn, tmp5, RoundUp(tCount, 16));
+            VectorBarrier();
+            AscendC::Mul(drmsTile, drmsTile, tmp5, RoundUp(tCount, 16));
+            VectorBarrier();
+            AscendC::Muls(toward_xWsOut, drmsTile, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+            out1Queue_.EnQue(toward_xWsOut);
+            toward_xWsOut = out1Queue_.DeQue<float>();
             AscendC::DataCopyPad(
-                drmsWsGm_[tStart], drmsWsOut,
+                toward_xWsGm_[tStart], toward_xWsOut,
                 AscendC::DataCopyExtParams(1, tCount * 4, CeilDiv(tCount, 16) * 2 - CeilDiv(tCount * 4, 32), 0, 0));
-            out1Queue_.FreeTensor(drmsWsOut);
-            in0Queue_.FreeTensor(scaledWsIn);
-            in0Queue_.FreeTensor(h_mixIn);
+            out1Queue_.FreeTensor(toward_xWsOut);
+            in2Queue_.FreeTensor(inv_rmsIn);
             AscendC::LocalTensor<float> dmixWsOut = out2Queue_.AllocTensor<float>();
             AscendC::Muls(dmixWsOut, dmixTile, 1.0f, ceilNN2NBy16_ * tCount * 16);
             out2Queue_.EnQue(dmixWsOut);
@@ -223,38 +273,44 @@ public:
                                            ceilNN2NBy16_ * 2 - CeilDiv(n_ * n_ * 4 + n_ * 8, 32), 0, 0));
             out2Queue_.FreeTensor(dmixWsOut);
         }
+        in0Queue_.FreeTensor(scaleWsIn);
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // scaledWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // inv_rmsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // scaleWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // dzWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // inv_rmsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1_termsWsOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // drmsWsOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // toward_xWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // dmixWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // dmixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // rounded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // rounded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // drmsTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_mixGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
-    AscendC::GlobalTensor<float> scaledWsGm_;
+    AscendC::GlobalTensor<float> dzWsGm_;
+    AscendC::GlobalTensor<float> scaleWsGm_;
     AscendC::GlobalTensor<Element> sum_1_termsWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
     int64_t blockIdx_;
+    int64_t D_;
     int64_t T_;
     int64_t dmixPer_;
     int64_t dmixTTile_;
     int64_t dmixWork_;
     int64_t dmixWsStart_;
-    int64_t drmsWsStart_;
+    int64_t dzWsStart_;
     int64_t n_;
-    int64_t scaledWsStart_;
+    int64_t scaleWsStart_;
     int64_t sum_1_termsWsStart_;
+    int64_t toward_xWsStart_;
     int64_t ceilDmixTTileBy16_;
     int64_t ceilDmixTTileBy8_;
     int64_t ceilNN2NBy16_;
@@ -273,7 +329,7 @@ __aicore__ inline void RunMhcPreBackwardDmixStage(GM_ADDR inv_rms, GM_ADDR h_mix
     stage.Process();
 }
 
-/// dmix, sum_1_terms, drms
+/// dmix, sum_1_terms, drms, toward_x
 template <typename Element>
 class MhcPreBackwardDmixVariant2
 {
@@ -282,15 +338,17 @@ public:
                                 const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
         T_ = tiling.T;
         dmixPer_ = tiling.dmixPer;
         dmixTTile_ = tiling.dmixTTile;
         dmixWork_ = tiling.dmixWork;
         dmixWsStart_ = tiling.dmixWsStart;
-        drmsWsStart_ = tiling.drmsWsStart;
+        dzWsStart_ = tiling.dzWsStart;
         n_ = tiling.n;
-        scaledWsStart_ = tiling.scaledWsStart;
+        scaleWsStart_ = tiling.scaleWsStart;
         sum_1_termsWsStart_ = tiling.sum_1_termsWsStart;
+        toward_xWsStart_ = tiling.toward_xWsStart;
         ceilDmixTTileBy16_ = CeilDiv(dmixTTile_, 16);
         ceilDmixTTileBy8_ = CeilDiv(dmixTTile_, 8);
         ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
@@ -300,24 +358,26 @@ public:
         h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
-        scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
-                                    T_ * n_ * n_ + T_ * n_ * 2);
+        dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
+        scaleWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaleWsStart_), n_ * n_ + n_ * 2);
         sum_1_termsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + sum_1_termsWsStart_),
                                          T_ * n_ * n_ * 3 + T_ * n_ * 6);
-        pipe->InitBuffer(in0Queue_, 3, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(in1Queue_, 2, ceilDmixTTileBy16_ * 64);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, ceilNN2NBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 3, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(in2Queue_, 2, ceilDmixTTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilNN2NBy16_ * dmixTTile_ * 32);
         pipe->InitBuffer(out1Queue_, 2, ceilDmixTTileBy16_ * 64);
         pipe->InitBuffer(out2Queue_, 2, ceilNN2NBy16_ * dmixTTile_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDmixTTileBy16_ * 512);
-        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * dmixTTile_ * 32);
-        pipe->InitBuffer(calc3Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilDmixTTileBy16_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilNN2NBy16_ * dmixTTile_ * 32);
         pipe->InitBuffer(calc4Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
         pipe->InitBuffer(calc5Buf_, ceilDmixTTileBy16_ * 64);
         pipe->InitBuffer(calc6Buf_, ceilDmixTTileBy8_ * 2048);
         pipe->InitBuffer(calc7Buf_, ceilDmixTTileBy8_ * 256);
+        pipe->InitBuffer(calc8Buf_, ceilDmixTTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -325,11 +385,11 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDmixTTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 8);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDmixTTileBy16_ * 128);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 8);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
         AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
@@ -338,40 +398,61 @@ public:
         AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDmixTTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDmixTTileBy8_ * 64);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDmixTTileBy16_ * 16);
+        AscendC::LocalTensor<float> scaleWsIn = in0Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(scaleWsIn, scaleWsGm_, AscendC::DataCopyExtParams(1, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                             AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - ceilNN2NBy8_ * 8,
+                                                                  static_cast<float>(0)));
+        in0Queue_.EnQue(scaleWsIn);
+        scaleWsIn = in0Queue_.DeQue<float>();
         VectorBarrier();
         for (int64_t item = blockIdx_ * dmixPer_; item < MinOf(dmixWork_, blockIdx_ * dmixPer_ + dmixPer_); ++item) {
             const int64_t tStart = dmixTTile_ * item;
             const int64_t tCount = MinOf(dmixTTile_, T_ - tStart);
-            // dmix[t, k] = scaled[t, k] * inv_rms[t]
-            AscendC::LocalTensor<float> scaledWsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(scaledWsIn, scaledWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+            // dmix[t, k] = dz[t, k] * scale[k] * inv_rms[t]
+            AscendC::LocalTensor<float> dmixTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> dzWsIn = in1Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(dzWsIn, dzWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
                                  AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - ceilNN2NBy8_ * 8,
                                                                       static_cast<float>(0)));
-            in0Queue_.EnQue(scaledWsIn);
-            scaledWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
+            in1Queue_.EnQue(dzWsIn);
+            dzWsIn = in1Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
+            if (ceilNN2NBy16_ * 16 <= tCount * 64) {
+                for (int64_t col = 0; col < ceilNN2NBy16_ * 16; col += 64) {
+                    for (int64_t first = 0; first < tCount; first += 255) {
+                        AscendC::Mul(tmp[ceilNN2NBy16_ * first * 16 + col], dzWsIn[ceilNN2NBy16_ * first * 16 + col],
+                                     scaleWsIn[col], MinOf(64, ceilNN2NBy16_ * 16 - col), MinOf(255, tCount - first),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 0));
+                    }
+                }
+            } else {
+                for (int64_t t = 0; t < tCount; ++t) {
+                    AscendC::Mul(tmp[ceilNN2NBy16_ * t * 16], dzWsIn[ceilNN2NBy16_ * t * 16], scaleWsIn,
+                                 ceilNN2NBy16_ * 16);
+                }
+            }
+            AscendC::LocalTensor<float> inv_rmsIn = in2Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(
                                      true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-            in1Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dmixTile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
+            in2Queue_.EnQue(inv_rmsIn);
+            inv_rmsIn = in2Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
             for (int64_t block = 0; block < CeilDiv(tCount, 16) * 2; block += 255) {
                 AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             VectorBarrier();
-            for (int64_t col = 0; col < ceilNN2NBy16_ * 16; col += 64) {
-                for (int64_t first = 0; first < tCount; first += 255) {
-                    AscendC::Mul(dmixTile[ceilNN2NBy16_ * first * 16 + col],
-                                 scaledWsIn[ceilNN2NBy16_ * first * 16 + col], spread[first * 8],
-                                 MinOf(64, ceilNN2NBy16_ * 16 - col), MinOf(255, tCount - first),
+            for (int64_t col1 = 0; col1 < ceilNN2NBy16_ * 16; col1 += 64) {
+                for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                    AscendC::Mul(dmixTile[ceilNN2NBy16_ * first1 * 16 + col1], tmp[ceilNN2NBy16_ * first1 * 16 + col1],
+                                 spread[first1 * 8], MinOf(64, ceilNN2NBy16_ * 16 - col1), MinOf(255, tCount - first1),
                                  AscendC::BinaryRepeatParams(1, 1, 0, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 1));
                 }
             }
-            in1Queue_.FreeTensor(inv_rmsIn);
             // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
             AscendC::LocalTensor<Element> sum_1_termsWsOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
@@ -385,16 +466,16 @@ public:
                     AscendC::DataCopyExtParams(1, n_ * n_ * 2 + n_ * 4, ceilNN2NBy16_ - ceil2NN4NBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(sum_1_termsWsOut);
-            AscendC::LocalTensor<Element> rounded = calc2Buf_.Get<Element>();
+            AscendC::LocalTensor<Element> rounded = calc3Buf_.Get<Element>();
             AscendC::Cast(rounded, dmixTile, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Cast(tmp, rounded, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Cast(tmp1, rounded, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
-            AscendC::Sub(tmp, dmixTile, tmp, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Sub(tmp1, dmixTile, tmp1, ceilNN2NBy16_ * tCount * 16);
             AscendC::LocalTensor<Element> sum_1_termsWsOut1 = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(sum_1_termsWsOut1, tmp, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Cast(sum_1_termsWsOut1, tmp1, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
             out0Queue_.EnQue(sum_1_termsWsOut1);
             sum_1_termsWsOut1 = out0Queue_.DeQue<Element>();
             for (int64_t t = 0; t < tCount; ++t) {
@@ -405,24 +486,24 @@ public:
                     AscendC::DataCopyExtParams(1, n_ * n_ * 2 + n_ * 4, ceilNN2NBy16_ - ceil2NN4NBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(sum_1_termsWsOut1);
-            AscendC::LocalTensor<Element> rounded1 = calc2Buf_.Get<Element>();
+            AscendC::LocalTensor<Element> rounded1 = calc3Buf_.Get<Element>();
             AscendC::Cast(rounded1, dmixTile, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp2 = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Cast(tmp1, rounded1, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Cast(tmp2, rounded1, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
-            AscendC::Sub(tmp1, dmixTile, tmp1, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<Element> rounded2 = calc2Buf_.Get<Element>();
+            AscendC::Sub(tmp2, dmixTile, tmp2, ceilNN2NBy16_ * tCount * 16);
+            AscendC::LocalTensor<Element> rounded2 = calc3Buf_.Get<Element>();
             VectorBarrier();
-            AscendC::Cast(rounded2, tmp1, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp2 = calc4Buf_.Get<float>();
+            AscendC::Cast(rounded2, tmp2, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
+            AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Cast(tmp2, rounded2, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Cast(tmp3, rounded2, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
-            AscendC::Sub(tmp2, tmp1, tmp2, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Sub(tmp3, tmp2, tmp3, ceilNN2NBy16_ * tCount * 16);
             AscendC::LocalTensor<Element> sum_1_termsWsOut2 = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(sum_1_termsWsOut2, tmp2, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
+            AscendC::Cast(sum_1_termsWsOut2, tmp3, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
             out0Queue_.EnQue(sum_1_termsWsOut2);
             sum_1_termsWsOut2 = out0Queue_.DeQue<Element>();
             for (int64_t t = 0; t < tCount; ++t) {
@@ -433,26 +514,43 @@ public:
                     AscendC::DataCopyExtParams(1, n_ * n_ * 2 + n_ * 4, ceilNN2NBy16_ - ceil2NN4NBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(sum_1_termsWsOut2);
-            // drms[t] = sum[k](scaled[t, k] * h_mix[t, k])
-            AscendC::LocalTensor<float> h_mixIn = in0Queue_.AllocTensor<float>();
+            // drms[t] = sum[k](dz[t, k] * scale[k] * h_mix[t, k])
+            AscendC::LocalTensor<float> drmsTile = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp4 = calc4Buf_.Get<float>();
+            if (ceilNN2NBy16_ * 16 <= tCount * 64) {
+                VectorBarrier();
+                for (int64_t col2 = 0; col2 < ceilNN2NBy16_ * 16; col2 += 64) {
+                    for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                        AscendC::Mul(tmp4[ceilNN2NBy16_ * first2 * 16 + col2],
+                                     dzWsIn[ceilNN2NBy16_ * first2 * 16 + col2], scaleWsIn[col2],
+                                     MinOf(64, ceilNN2NBy16_ * 16 - col2), MinOf(255, tCount - first2),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 0));
+                    }
+                }
+            } else {
+                VectorBarrier();
+                for (int64_t t = 0; t < tCount; ++t) {
+                    AscendC::Mul(tmp4[ceilNN2NBy16_ * t * 16], dzWsIn[ceilNN2NBy16_ * t * 16], scaleWsIn,
+                                 ceilNN2NBy16_ * 16);
+                }
+            }
+            AscendC::LocalTensor<float> h_mixIn = in1Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2],
                                  AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - ceilNN2NBy8_ * 8,
                                                                       static_cast<float>(0)));
-            in0Queue_.EnQue(h_mixIn);
-            h_mixIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
+            in1Queue_.EnQue(h_mixIn);
+            h_mixIn = in1Queue_.DeQue<float>();
             VectorBarrier();
-            AscendC::Mul(tmp3, scaledWsIn, h_mixIn, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+            AscendC::Mul(tmp4, tmp4, h_mixIn, ceilNN2NBy16_ * tCount * 16);
             AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
             AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
-            for (int64_t col1 = 0; col1 < n_ * n_ + n_ * 2; col1 += 64) {
+            for (int64_t col3 = 0; col3 < n_ * n_ + n_ * 2; col3 += 64) {
                 VectorBarrier();
-                for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                    AscendC::Add(acc[first1 * 64], tmp3[ceilNN2NBy16_ * first1 * 16 + col1], acc[first1 * 64],
-                                 MinOf(64, n_ * n_ + n_ * 2 - col1), MinOf(255, tCount - first1),
+                for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                    AscendC::Add(acc[first3 * 64], tmp4[ceilNN2NBy16_ * first3 * 16 + col3], acc[first3 * 64],
+                                 MinOf(64, n_ * n_ + n_ * 2 - col3), MinOf(255, tCount - first3),
                                  AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilNN2NBy16_ * 2, 8));
                 }
             }
@@ -463,20 +561,28 @@ public:
             }
             VectorBarrier();
             for (int64_t strip1 = 0; strip1 < CeilDiv(tCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum[strip1 * 8], part[strip1 * 64],
+                AscendC::BlockReduceSum<float>(drmsTile[strip1 * 8], part[strip1 * 64],
                                                MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
             }
-            AscendC::LocalTensor<float> drmsWsOut = out1Queue_.AllocTensor<float>();
+            in1Queue_.FreeTensor(dzWsIn);
+            in1Queue_.FreeTensor(h_mixIn);
+            // toward_x[t] = drms[t] * inv_rms[t] ** 3 / (D*n)
+            AscendC::LocalTensor<float> toward_xWsOut = out1Queue_.AllocTensor<float>();
+            AscendC::LocalTensor<float> tmp5 = calc8Buf_.Get<float>();
+            AscendC::Mul(tmp5, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
             VectorBarrier();
-            AscendC::Muls(drmsWsOut, sum, 1.0f, RoundUp(tCount, 16));
-            out1Queue_.EnQue(drmsWsOut);
-            drmsWsOut = out1Queue_.DeQue<float>();
+            AscendC::Mul(tmp5, inv_rmsIn, tmp5, RoundUp(tCount, 16));
+            VectorBarrier();
+            AscendC::Mul(drmsTile, drmsTile, tmp5, RoundUp(tCount, 16));
+            VectorBarrier();
+            AscendC::Muls(toward_xWsOut, drmsTile, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+            out1Queue_.EnQue(toward_xWsOut);
+            toward_xWsOut = out1Queue_.DeQue<float>();
             AscendC::DataCopyPad(
-                drmsWsGm_[tStart], drmsWsOut,
+                toward_xWsGm_[tStart], toward_xWsOut,
                 AscendC::DataCopyExtParams(1, tCount * 4, CeilDiv(tCount, 16) * 2 - CeilDiv(tCount * 4, 32), 0, 0));
-            out1Queue_.FreeTensor(drmsWsOut);
-            in0Queue_.FreeTensor(scaledWsIn);
-            in0Queue_.FreeTensor(h_mixIn);
+            out1Queue_.FreeTensor(toward_xWsOut);
+            in2Queue_.FreeTensor(inv_rmsIn);
             AscendC::LocalTensor<float> dmixWsOut = out2Queue_.AllocTensor<float>();
             AscendC::Muls(dmixWsOut, dmixTile, 1.0f, ceilNN2NBy16_ * tCount * 16);
             out2Queue_.EnQue(dmixWsOut);
@@ -487,38 +593,44 @@ public:
                                            ceilNN2NBy16_ * 2 - CeilDiv(n_ * n_ * 4 + n_ * 8, 32), 0, 0));
             out2Queue_.FreeTensor(dmixWsOut);
         }
+        in0Queue_.FreeTensor(scaleWsIn);
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // scaledWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // inv_rmsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // scaleWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // dzWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // inv_rmsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1_termsWsOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // drmsWsOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // toward_xWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // dmixWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // dmixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // rounded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // rounded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // drmsTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_mixGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
-    AscendC::GlobalTensor<float> scaledWsGm_;
+    AscendC::GlobalTensor<float> dzWsGm_;
+    AscendC::GlobalTensor<float> scaleWsGm_;
     AscendC::GlobalTensor<Element> sum_1_termsWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
     int64_t blockIdx_;
+    int64_t D_;
     int64_t T_;
     int64_t dmixPer_;
     int64_t dmixTTile_;
     int64_t dmixWork_;
     int64_t dmixWsStart_;
-    int64_t drmsWsStart_;
+    int64_t dzWsStart_;
     int64_t n_;
-    int64_t scaledWsStart_;
+    int64_t scaleWsStart_;
     int64_t sum_1_termsWsStart_;
+    int64_t toward_xWsStart_;
     int64_t ceilDmixTTileBy16_;
     int64_t ceilDmixTTileBy8_;
     int64_t ceilNN2NBy16_;

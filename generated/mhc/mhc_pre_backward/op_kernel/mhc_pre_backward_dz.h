@@ -40,14 +40,12 @@ public:
         pipe->InitBuffer(in2Queue_, 2, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilDBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * dzITile_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * dzITile_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilDzITileBy8_ * 2048);
-        pipe->InitBuffer(calc5Buf_, ceilDzITileBy8_ * 256);
+        pipe->InitBuffer(calc1Buf_, ceilDzITileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilDBy16_ * dzITile_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilDzITileBy8_ * 2048);
+        pipe->InitBuffer(calc4Buf_, ceilDzITileBy8_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(calc6Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilDzITileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -55,21 +53,17 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * dzITile_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDzITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * dzITile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * dzITile_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDzITileBy8_ * 512);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDzITileBy8_ * 512);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDzITileBy8_ * 64);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy8_ * 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDzITileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy16_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDzITileBy16_ * 16);
         const int64_t firstItem = blockIdx_ * dzPer_;
         const int64_t lastItem = MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_);
         for (int64_t strip = (firstItem / dzITiles_); strip < CeilDiv(lastItem, dzITiles_); ++strip) {
@@ -88,29 +82,29 @@ public:
                 const int64_t iStart = dzITile_ * tile;
                 const int64_t iCount = MinOf(dzITile_, n_ - iStart);
                 // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
+                AscendC::LocalTensor<float> dotTile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart],
                                      AscendC::DataCopyExtParams(iCount, D_ * 2, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in1Queue_.EnQue(xIn);
                 xIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * iCount * 16);
                 in1Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    AscendC::Mul(xTile[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16],
+                                 ceilDBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc4Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (ceilDBy16_ * 16 <= 2040) {
                     for (int64_t col = 0; col < D_; col += 64) {
                         VectorBarrier();
                         for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[ceilDBy16_ * first * 16 + col], acc[first * 64],
+                            AscendC::Add(acc[first * 64], xTile[ceilDBy16_ * first * 16 + col], acc[first * 64],
                                          MinOf(64, D_ - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                         }
@@ -119,12 +113,12 @@ public:
                     for (int64_t row = 0; row < iCount; ++row) {
                         for (int64_t start = 0; start < divDBy64_; start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], xTile[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
                                          MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (D_ - divDBy64_ * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], xTile[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
                                          D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -140,6 +134,7 @@ public:
                                                    MinOf(255, CeilDiv(iCount, 8) - strip2), 64, 1, 1, 8);
                 }
                 // s[t, i] = h_pre[t, i] - hc_eps
+                AscendC::LocalTensor<float> sTile = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart],
                                      AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
@@ -147,20 +142,18 @@ public:
                                          true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
                 in2Queue_.EnQue(h_preIn);
                 h_preIn = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> sTile = calc6Buf_.Get<float>();
                 AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
                 in2Queue_.FreeTensor(h_preIn);
                 // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
                 AscendC::LocalTensor<float> dzWsOut = out0Queue_.AllocTensor<float>();
-                AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Mul(tmp1, dotTile, sTile, RoundUp(iCount, 16));
-                AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-                AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
+                AscendC::Mul(dotTile, dotTile, sTile, RoundUp(iCount, 16));
+                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+                AscendC::Muls(tmp, sTile, -1.0f, RoundUp(iCount, 16));
                 VectorBarrier();
-                AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
+                AscendC::Adds(tmp, tmp, 1.0f, RoundUp(iCount, 16));
                 VectorBarrier();
-                AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
+                AscendC::Mul(dzWsOut, dotTile, tmp, RoundUp(iCount, 16));
                 out0Queue_.EnQue(dzWsOut);
                 dzWsOut = out0Queue_.DeQue<float>();
                 AscendC::DataCopyPad(
@@ -177,14 +170,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_preIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // dzWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dotTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dotTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> h_preGm_;
@@ -249,11 +240,10 @@ public:
         pipe->InitBuffer(calc1Buf_, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(calc2Buf_, dzDTile_ * 4);
         pipe->InitBuffer(calc3Buf_, dzDTile_ * dzITile_ * 4);
-        pipe->InitBuffer(calc4Buf_, dzDTile_ * dzITile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilDzITileBy8_ * 2048);
-        pipe->InitBuffer(calc7Buf_, ceilDzITileBy8_ * 256);
-        pipe->InitBuffer(calc8Buf_, ceilDzITileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilDzITileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilDzITileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilDzITileBy8_ * 256);
+        pipe->InitBuffer(calc7Buf_, ceilDzITileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -267,28 +257,26 @@ public:
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, dzDTile_ * dzITile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, dzDTile_ * dzITile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDzITileBy8_ * 512);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDzITileBy8_ * 64);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy8_ * 64);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDzITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy16_ * 16);
         VectorBarrier();
         for (int64_t item = blockIdx_ * dzPer_; item < MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_); ++item) {
             const int64_t iStart = dzITile_ * (item % dzITiles_);
             const int64_t iCount = MinOf(dzITile_, n_ - iStart);
             const int64_t t = (item / dzITiles_);
             // s[t, i] = h_pre[t, i] - hc_eps
+            AscendC::LocalTensor<float> sTile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> h_preIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(
                                      true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(h_preIn);
             h_preIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sTile = calc0Buf_.Get<float>();
             AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
             in0Queue_.FreeTensor(h_preIn);
             AscendC::LocalTensor<float> sumAcc = calc1Buf_.Get<float>();
@@ -315,20 +303,19 @@ public:
                 AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
                 in2Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
+                    AscendC::Mul(xTile[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
                 }
-                AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (dPitch <= 2040) {
                     for (int64_t col = 0; col < dCount; col += 64) {
                         VectorBarrier();
                         for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[dPitch * first + col], acc[first * 64],
+                            AscendC::Add(acc[first * 64], xTile[dPitch * first + col], acc[first * 64],
                                          MinOf(64, dCount - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
@@ -337,13 +324,13 @@ public:
                     for (int64_t row = 0; row < iCount; ++row) {
                         for (int64_t start = 0; start < (dCount / 64); start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[dPitch * row + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], xTile[dPitch * row + start * 64], acc[row * 64], 64,
                                          MinOf(255, (dCount / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (dCount - (dCount / 64) * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[dPitch * row + (dCount / 64) * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], xTile[dPitch * row + (dCount / 64) * 64], acc[row * 64],
                                          dCount - (dCount / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -363,15 +350,15 @@ public:
             }
             // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
             AscendC::LocalTensor<float> dzWsOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Mul(tmp1, sumAcc, sTile, RoundUp(iCount, 16));
-            AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-            AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
+            AscendC::Mul(tmp, sumAcc, sTile, RoundUp(iCount, 16));
+            AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+            AscendC::Muls(tmp1, sTile, -1.0f, RoundUp(iCount, 16));
             VectorBarrier();
-            AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
+            AscendC::Adds(tmp1, tmp1, 1.0f, RoundUp(iCount, 16));
             VectorBarrier();
-            AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
+            AscendC::Mul(dzWsOut, tmp, tmp1, RoundUp(iCount, 16));
             out0Queue_.EnQue(dzWsOut);
             dzWsOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
@@ -390,11 +377,10 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_h_inTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> h_preGm_;
@@ -462,12 +448,10 @@ public:
         pipe->InitBuffer(calc0Buf_, ceilDBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilDBy16_ * dzITile_ * 64);
         pipe->InitBuffer(calc2Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * dzITile_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilDzITileBy8_ * 2048);
-        pipe->InitBuffer(calc5Buf_, ceilDzITileBy8_ * 256);
+        pipe->InitBuffer(calc3Buf_, ceilDzITileBy8_ * 2048);
+        pipe->InitBuffer(calc4Buf_, ceilDzITileBy8_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(calc6Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilDzITileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -479,17 +463,13 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * dzITile_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDzITileBy8_ * 512);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDzITileBy8_ * 512);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDzITileBy8_ * 64);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy8_ * 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDzITileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy16_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDzITileBy16_ * 16);
         const int64_t firstItem = blockIdx_ * dzPer_;
         const int64_t lastItem = MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_);
         for (int64_t strip = (firstItem / dzITiles_); strip < CeilDiv(lastItem, dzITiles_); ++strip) {
@@ -508,6 +488,7 @@ public:
                 const int64_t iStart = dzITile_ * tile;
                 const int64_t iCount = MinOf(dzITile_, n_ - iStart);
                 // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+                AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart],
                                      AscendC::DataCopyExtParams(iCount, D_ * 2, 0, 0, 0),
@@ -517,7 +498,6 @@ public:
                 AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * iCount * 16);
                 in1Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
                 VectorBarrier();
                 AscendC::Muls(sum_1_factorWsOut, xTile, 1.0f, ceilDBy16_ * iCount * 16);
                 out0Queue_.EnQue(sum_1_factorWsOut);
@@ -528,18 +508,19 @@ public:
                 out0Queue_.FreeTensor(sum_1_factorWsOut);
                 // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
                 AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    AscendC::Mul(xTile[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16],
+                                 ceilDBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc4Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (ceilDBy16_ * 16 <= 2040) {
                     for (int64_t col = 0; col < D_; col += 64) {
                         VectorBarrier();
                         for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[ceilDBy16_ * first * 16 + col], acc[first * 64],
+                            AscendC::Add(acc[first * 64], xTile[ceilDBy16_ * first * 16 + col], acc[first * 64],
                                          MinOf(64, D_ - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                         }
@@ -548,12 +529,12 @@ public:
                     for (int64_t row = 0; row < iCount; ++row) {
                         for (int64_t start = 0; start < divDBy64_; start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], xTile[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
                                          MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (D_ - divDBy64_ * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], xTile[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
                                          D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -569,6 +550,7 @@ public:
                                                    MinOf(255, CeilDiv(iCount, 8) - strip2), 64, 1, 1, 8);
                 }
                 // s[t, i] = h_pre[t, i] - hc_eps
+                AscendC::LocalTensor<float> sTile = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart],
                                      AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
@@ -576,20 +558,18 @@ public:
                                          true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
                 in2Queue_.EnQue(h_preIn);
                 h_preIn = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> sTile = calc6Buf_.Get<float>();
                 AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
                 in2Queue_.FreeTensor(h_preIn);
                 // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
                 AscendC::LocalTensor<float> dzWsOut = out1Queue_.AllocTensor<float>();
-                AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Mul(tmp1, dotTile, sTile, RoundUp(iCount, 16));
-                AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-                AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
+                AscendC::Mul(dotTile, dotTile, sTile, RoundUp(iCount, 16));
+                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+                AscendC::Muls(tmp, sTile, -1.0f, RoundUp(iCount, 16));
                 VectorBarrier();
-                AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
+                AscendC::Adds(tmp, tmp, 1.0f, RoundUp(iCount, 16));
                 VectorBarrier();
-                AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
+                AscendC::Mul(dzWsOut, dotTile, tmp, RoundUp(iCount, 16));
                 out1Queue_.EnQue(dzWsOut);
                 dzWsOut = out1Queue_.DeQue<float>();
                 AscendC::DataCopyPad(
@@ -609,12 +589,10 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dotTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> h_preGm_;
@@ -685,11 +663,10 @@ public:
         pipe->InitBuffer(calc1Buf_, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(calc2Buf_, dzDTile_ * dzITile_ * 4);
         pipe->InitBuffer(calc3Buf_, dzDTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, dzDTile_ * dzITile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilDzITileBy8_ * 2048);
-        pipe->InitBuffer(calc7Buf_, ceilDzITileBy8_ * 256);
-        pipe->InitBuffer(calc8Buf_, ceilDzITileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilDzITileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilDzITileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilDzITileBy8_ * 256);
+        pipe->InitBuffer(calc7Buf_, ceilDzITileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -703,28 +680,26 @@ public:
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, dzDTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, dzDTile_ * dzITile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDzITileBy8_ * 512);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDzITileBy8_ * 64);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy8_ * 64);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDzITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy16_ * 16);
         VectorBarrier();
         for (int64_t item = blockIdx_ * dzPer_; item < MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_); ++item) {
             const int64_t iStart = dzITile_ * (item % dzITiles_);
             const int64_t iCount = MinOf(dzITile_, n_ - iStart);
             const int64_t t = (item / dzITiles_);
             // s[t, i] = h_pre[t, i] - hc_eps
+            AscendC::LocalTensor<float> sTile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> h_preIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(
                                      true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(h_preIn);
             h_preIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sTile = calc0Buf_.Get<float>();
             AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
             in0Queue_.FreeTensor(h_preIn);
             AscendC::LocalTensor<float> sumAcc = calc1Buf_.Get<float>();
@@ -733,6 +708,7 @@ public:
                 const int64_t dCount = MinOf(dzDTile_, D_ - dStart);
                 const int64_t dPitch = RoundUp(dCount, 16);
                 // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+                AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart + dStart],
                                      AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
@@ -742,7 +718,6 @@ public:
                 AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
                 in1Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
                 VectorBarrier();
                 AscendC::Muls(sum_1_factorWsOut, xTile, 1.0f, dPitch * iCount);
                 out0Queue_.EnQue(sum_1_factorWsOut);
@@ -762,20 +737,19 @@ public:
                 AscendC::LocalTensor<float> grad_h_inTile = calc3Buf_.Get<float>();
                 AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch);
                 in2Queue_.FreeTensor(grad_h_inIn);
-                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
+                    AscendC::Mul(xTile[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
                 }
-                AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (dPitch <= 2040) {
                     for (int64_t col = 0; col < dCount; col += 64) {
                         VectorBarrier();
                         for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[dPitch * first + col], acc[first * 64],
+                            AscendC::Add(acc[first * 64], xTile[dPitch * first + col], acc[first * 64],
                                          MinOf(64, dCount - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
@@ -784,13 +758,13 @@ public:
                     for (int64_t row = 0; row < iCount; ++row) {
                         for (int64_t start = 0; start < (dCount / 64); start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[dPitch * row + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], xTile[dPitch * row + start * 64], acc[row * 64], 64,
                                          MinOf(255, (dCount / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (dCount - (dCount / 64) * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[dPitch * row + (dCount / 64) * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], xTile[dPitch * row + (dCount / 64) * 64], acc[row * 64],
                                          dCount - (dCount / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -810,15 +784,15 @@ public:
             }
             // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
             AscendC::LocalTensor<float> dzWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Mul(tmp1, sumAcc, sTile, RoundUp(iCount, 16));
-            AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-            AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
+            AscendC::Mul(tmp, sumAcc, sTile, RoundUp(iCount, 16));
+            AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+            AscendC::Muls(tmp1, sTile, -1.0f, RoundUp(iCount, 16));
             VectorBarrier();
-            AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
+            AscendC::Adds(tmp1, tmp1, 1.0f, RoundUp(iCount, 16));
             VectorBarrier();
-            AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
+            AscendC::Mul(dzWsOut, tmp, tmp1, RoundUp(iCount, 16));
             out1Queue_.EnQue(dzWsOut);
             dzWsOut = out1Queue_.DeQue<float>();
             AscendC::DataCopyPad(
@@ -838,11 +812,10 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> h_preGm_;
@@ -912,12 +885,10 @@ public:
         pipe->InitBuffer(calc0Buf_, ceilDBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilDBy16_ * dzITile_ * 64);
         pipe->InitBuffer(calc2Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * dzITile_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilDzITileBy8_ * 2048);
-        pipe->InitBuffer(calc5Buf_, ceilDzITileBy8_ * 256);
+        pipe->InitBuffer(calc3Buf_, ceilDzITileBy8_ * 2048);
+        pipe->InitBuffer(calc4Buf_, ceilDzITileBy8_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(calc6Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilDzITileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -929,17 +900,13 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * dzITile_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDzITileBy8_ * 512);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDzITileBy8_ * 512);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDzITileBy8_ * 64);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy8_ * 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDzITileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy16_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDzITileBy16_ * 16);
         const int64_t firstItem = blockIdx_ * dzPer_;
         const int64_t lastItem = MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_);
         for (int64_t strip = (firstItem / dzITiles_); strip < CeilDiv(lastItem, dzITiles_); ++strip) {
@@ -958,6 +925,7 @@ public:
                 const int64_t iStart = dzITile_ * tile;
                 const int64_t iCount = MinOf(dzITile_, n_ - iStart);
                 // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
+                AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart],
                                      AscendC::DataCopyExtParams(iCount, D_ * 2, 0, 0, 0),
@@ -967,7 +935,6 @@ public:
                 AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * iCount * 16);
                 in1Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
                 VectorBarrier();
                 AscendC::Muls(sum_1_factorWsOut, xTile, 1.0f, ceilDBy16_ * iCount * 16);
                 out0Queue_.EnQue(sum_1_factorWsOut);
@@ -978,18 +945,19 @@ public:
                 out0Queue_.FreeTensor(sum_1_factorWsOut);
                 // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
                 AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    AscendC::Mul(xTile[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16],
+                                 ceilDBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc4Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (ceilDBy16_ * 16 <= 2040) {
                     for (int64_t col = 0; col < D_; col += 64) {
                         VectorBarrier();
                         for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[ceilDBy16_ * first * 16 + col], acc[first * 64],
+                            AscendC::Add(acc[first * 64], xTile[ceilDBy16_ * first * 16 + col], acc[first * 64],
                                          MinOf(64, D_ - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                         }
@@ -998,12 +966,12 @@ public:
                     for (int64_t row = 0; row < iCount; ++row) {
                         for (int64_t start = 0; start < divDBy64_; start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], xTile[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
                                          MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (D_ - divDBy64_ * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], xTile[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
                                          D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -1019,6 +987,7 @@ public:
                                                    MinOf(255, CeilDiv(iCount, 8) - strip2), 64, 1, 1, 8);
                 }
                 // s[t, i] = h_pre[t, i] - hc_eps
+                AscendC::LocalTensor<float> sTile = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart],
                                      AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
@@ -1026,20 +995,18 @@ public:
                                          true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
                 in2Queue_.EnQue(h_preIn);
                 h_preIn = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> sTile = calc6Buf_.Get<float>();
                 AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
                 in2Queue_.FreeTensor(h_preIn);
                 // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
                 AscendC::LocalTensor<float> dzWsOut = out1Queue_.AllocTensor<float>();
-                AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Mul(tmp1, dotTile, sTile, RoundUp(iCount, 16));
-                AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-                AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
+                AscendC::Mul(dotTile, dotTile, sTile, RoundUp(iCount, 16));
+                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+                AscendC::Muls(tmp, sTile, -1.0f, RoundUp(iCount, 16));
                 VectorBarrier();
-                AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
+                AscendC::Adds(tmp, tmp, 1.0f, RoundUp(iCount, 16));
                 VectorBarrier();
-                AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
+                AscendC::Mul(dzWsOut, dotTile, tmp, RoundUp(iCount, 16));
                 out1Queue_.EnQue(dzWsOut);
                 dzWsOut = out1Queue_.DeQue<float>();
                 AscendC::DataCopyPad(
@@ -1059,12 +1026,10 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dotTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> h_preGm_;
@@ -1135,11 +1100,10 @@ public:
         pipe->InitBuffer(calc1Buf_, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(calc2Buf_, dzDTile_ * dzITile_ * 4);
         pipe->InitBuffer(calc3Buf_, dzDTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, dzDTile_ * dzITile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilDzITileBy8_ * 2048);
-        pipe->InitBuffer(calc7Buf_, ceilDzITileBy8_ * 256);
-        pipe->InitBuffer(calc8Buf_, ceilDzITileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilDzITileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilDzITileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilDzITileBy8_ * 256);
+        pipe->InitBuffer(calc7Buf_, ceilDzITileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -1153,28 +1117,26 @@ public:
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, dzDTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, dzDTile_ * dzITile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDzITileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDzITileBy8_ * 512);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDzITileBy8_ * 64);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy8_ * 64);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDzITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy16_ * 16);
         VectorBarrier();
         for (int64_t item = blockIdx_ * dzPer_; item < MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_); ++item) {
             const int64_t iStart = dzITile_ * (item % dzITiles_);
             const int64_t iCount = MinOf(dzITile_, n_ - iStart);
             const int64_t t = (item / dzITiles_);
             // s[t, i] = h_pre[t, i] - hc_eps
+            AscendC::LocalTensor<float> sTile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> h_preIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(
                                      true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(h_preIn);
             h_preIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sTile = calc0Buf_.Get<float>();
             AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
             in0Queue_.FreeTensor(h_preIn);
             AscendC::LocalTensor<float> sumAcc = calc1Buf_.Get<float>();
@@ -1183,6 +1145,7 @@ public:
                 const int64_t dCount = MinOf(dzDTile_, D_ - dStart);
                 const int64_t dPitch = RoundUp(dCount, 16);
                 // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
+                AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart + dStart],
                                      AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
@@ -1192,7 +1155,6 @@ public:
                 AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
                 in1Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
                 VectorBarrier();
                 AscendC::Muls(sum_1_factorWsOut, xTile, 1.0f, dPitch * iCount);
                 out0Queue_.EnQue(sum_1_factorWsOut);
@@ -1212,20 +1174,19 @@ public:
                 AscendC::LocalTensor<float> grad_h_inTile = calc3Buf_.Get<float>();
                 AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch);
                 in2Queue_.FreeTensor(grad_h_inIn);
-                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
+                    AscendC::Mul(xTile[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
                 }
-                AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (dPitch <= 2040) {
                     for (int64_t col = 0; col < dCount; col += 64) {
                         VectorBarrier();
                         for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[dPitch * first + col], acc[first * 64],
+                            AscendC::Add(acc[first * 64], xTile[dPitch * first + col], acc[first * 64],
                                          MinOf(64, dCount - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
@@ -1234,13 +1195,13 @@ public:
                     for (int64_t row = 0; row < iCount; ++row) {
                         for (int64_t start = 0; start < (dCount / 64); start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[dPitch * row + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], xTile[dPitch * row + start * 64], acc[row * 64], 64,
                                          MinOf(255, (dCount / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (dCount - (dCount / 64) * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[dPitch * row + (dCount / 64) * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], xTile[dPitch * row + (dCount / 64) * 64], acc[row * 64],
                                          dCount - (dCount / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -1260,15 +1221,15 @@ public:
             }
             // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
             AscendC::LocalTensor<float> dzWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Mul(tmp1, sumAcc, sTile, RoundUp(iCount, 16));
-            AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-            AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
+            AscendC::Mul(tmp, sumAcc, sTile, RoundUp(iCount, 16));
+            AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+            AscendC::Muls(tmp1, sTile, -1.0f, RoundUp(iCount, 16));
             VectorBarrier();
-            AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
+            AscendC::Adds(tmp1, tmp1, 1.0f, RoundUp(iCount, 16));
             VectorBarrier();
-            AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
+            AscendC::Mul(dzWsOut, tmp, tmp1, RoundUp(iCount, 16));
             out1Queue_.EnQue(dzWsOut);
             dzWsOut = out1Queue_.DeQue<float>();
             AscendC::DataCopyPad(
@@ -1288,11 +1249,10 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> h_preGm_;

@@ -44,6 +44,7 @@ public:
             const int64_t tStart = dzAgainTTile_ * (item / dzAgainITiles_);
             const int64_t tCount = MinOf(dzAgainTTile_, T_ - tStart);
             // dz[t, i + n] = grad_h_post[t, i] * h_post[t, i] * (1 - 0.5 * h_post[t, i])
+            AscendC::LocalTensor<float> dzWsOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> grad_h_postIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(grad_h_postIn, grad_h_postGm_[n_ * tStart + iStart],
                                  AscendC::DataCopyExtParams(tCount, iCount * 4, n_ * 4 - iCount * 4, 0, 0),
@@ -56,7 +57,6 @@ public:
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(h_postIn);
             h_postIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dzWsOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> tmp = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Mul(tmp, grad_h_postIn, h_postIn, iPitch * tCount);

@@ -18,45 +18,43 @@ public:
     {
         blockIdx_ = AscendC::GetBlockIdx();
         T_ = tiling.T;
-        dzAgain3JTile_ = tiling.dzAgain3JTile;
-        dzAgain3JTiles_ = tiling.dzAgain3JTiles;
+        dzAgain3IJTile_ = tiling.dzAgain3IJTile;
+        dzAgain3IJTiles_ = tiling.dzAgain3IJTiles;
         dzAgain3Per_ = tiling.dzAgain3Per;
         dzAgain3TTile_ = tiling.dzAgain3TTile;
-        dzAgain3TTiles_ = tiling.dzAgain3TTiles;
         dzAgain3Work_ = tiling.dzAgain3Work;
         dzWsStart_ = tiling.dzWsStart;
         n_ = tiling.n;
         grad_h_resGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_h_res), T_ * n_ * n_);
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, dzAgain3JTile_ * dzAgain3TTile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, dzAgain3JTile_ * dzAgain3TTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, dzAgain3IJTile_ * dzAgain3TTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, dzAgain3IJTile_ * dzAgain3TTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         for (int64_t item = blockIdx_ * dzAgain3Per_;
              item < MinOf(dzAgain3Work_, blockIdx_ * dzAgain3Per_ + dzAgain3Per_); ++item) {
-            const int64_t jStart = dzAgain3JTile_ * (item % dzAgain3JTiles_);
-            const int64_t jCount = MinOf(dzAgain3JTile_, n_ - jStart);
-            const int64_t jPitch = RoundUp(jCount, 8);
-            const int64_t tStart = dzAgain3TTile_ * (((item / dzAgain3JTiles_)) % dzAgain3TTiles_);
+            const int64_t i_jStart = dzAgain3IJTile_ * (item % dzAgain3IJTiles_);
+            const int64_t i_jCount = MinOf(dzAgain3IJTile_, n_ * n_ - i_jStart);
+            const int64_t i_jPitch = RoundUp(i_jCount, 8);
+            const int64_t tStart = dzAgain3TTile_ * (item / dzAgain3IJTiles_);
             const int64_t tCount = MinOf(dzAgain3TTile_, T_ - tStart);
-            const int64_t i = (((item / dzAgain3JTiles_)) / dzAgain3TTiles_);
             // dz[t, i*n + j + 2*n] = grad_h_res[t, i, j]
+            AscendC::LocalTensor<float> dzWsOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> grad_h_resIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(grad_h_resIn, grad_h_resGm_[n_ * n_ * tStart + i * n_ + jStart],
-                                 AscendC::DataCopyExtParams(tCount, jCount * 4, n_ * n_ * 4 - jCount * 4, 0, 0),
+            AscendC::DataCopyPad(grad_h_resIn, grad_h_resGm_[n_ * n_ * tStart + i_jStart],
+                                 AscendC::DataCopyExtParams(tCount, i_jCount * 4, n_ * n_ * 4 - i_jCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(grad_h_resIn);
             grad_h_resIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dzWsOut = out0Queue_.AllocTensor<float>();
-            AscendC::Muls(dzWsOut, grad_h_resIn, 1.0f, jPitch * tCount);
+            AscendC::Muls(dzWsOut, grad_h_resIn, 1.0f, i_jPitch * tCount);
             out0Queue_.EnQue(dzWsOut);
             dzWsOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
-                dzWsGm_[n_ * n_ * tStart + i * n_ + n_ * tStart * 2 + jStart + n_ * 2], dzWsOut,
-                AscendC::DataCopyExtParams(tCount, jCount * 4, ((jPitch * 4 - CeilDiv(jCount * 4, 32) * 32) / 32),
-                                           n_ * n_ * 4 + n_ * 8 - jCount * 4, 0));
+                dzWsGm_[n_ * n_ * tStart + n_ * tStart * 2 + i_jStart + n_ * 2], dzWsOut,
+                AscendC::DataCopyExtParams(tCount, i_jCount * 4, ((i_jPitch * 4 - CeilDiv(i_jCount * 4, 32) * 32) / 32),
+                                           n_ * n_ * 4 + n_ * 8 - i_jCount * 4, 0));
             out0Queue_.FreeTensor(dzWsOut);
             in0Queue_.FreeTensor(grad_h_resIn);
         }
@@ -69,11 +67,10 @@ private:
     AscendC::GlobalTensor<float> dzWsGm_;
     int64_t blockIdx_;
     int64_t T_;
-    int64_t dzAgain3JTile_;
-    int64_t dzAgain3JTiles_;
+    int64_t dzAgain3IJTile_;
+    int64_t dzAgain3IJTiles_;
     int64_t dzAgain3Per_;
     int64_t dzAgain3TTile_;
-    int64_t dzAgain3TTiles_;
     int64_t dzAgain3Work_;
     int64_t dzWsStart_;
     int64_t n_;

@@ -9,259 +9,135 @@
 namespace MhcPreBackwardKernel
 {
 
-/// sum_2, grad_alpha, sum_3, sum_4
+/// sum_4, grad_alpha, sum_5, sum_6
 class MhcPreBackwardGradAlpha
 {
 public:
-    __aicore__ inline void Init(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR grad_alpha, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    __aicore__ inline void Init(GM_ADDR grad_alpha, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
+                                AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
-        T_ = tiling.T;
-        dzWsStart_ = tiling.dzWsStart;
         gradAlphaPer_ = tiling.gradAlphaPer;
         gradAlphaWork_ = tiling.gradAlphaWork;
+        grad_scaleWsStart_ = tiling.grad_scaleWsStart;
         n_ = tiling.n;
-        ceilTBy8_ = CeilDiv(T_, 8);
-        ceilNBy8_ = CeilDiv(n_, 8);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
+        ceilNNBy8_ = CeilDiv(n_ * n_, 8);
         grad_alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_alpha), 3);
-        dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 4, T_ * ceilNBy8_ * 32);
-        pipe->InitBuffer(in1Queue_, 1, ceilTBy8_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, T_ * ceilNBy8_ * n_ * 32);
+        grad_scaleWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + grad_scaleWsStart_),
+                                        n_ * n_ + n_ * 2);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(n_, 8) * 32);
+        pipe->InitBuffer(in1Queue_, 1, ceilNNBy8_ * 32);
         pipe->InitBuffer(out0Queue_, 2, 32);
         pipe->InitBuffer(calc0Buf_, 32);
-        pipe->InitBuffer(calc1Buf_, T_ * ceilNBy8_ * 32);
-        pipe->InitBuffer(calc2Buf_, ceilTBy8_ * 256);
-        pipe->InitBuffer(calc3Buf_, ceilNBy8_ * 32);
-        pipe->InitBuffer(calc4Buf_, 2048);
-        pipe->InitBuffer(calc5Buf_, 256);
-        pipe->InitBuffer(calc6Buf_, T_ * ceilNBy8_ * n_ * 32);
-        pipe->InitBuffer(calc7Buf_, ceilNBy8_ * n_ * 32);
+        pipe->InitBuffer(calc1Buf_, 2048);
+        pipe->InitBuffer(calc2Buf_, 256);
     }
 
     __aicore__ inline void Process()
     {
-        AscendC::LocalTensor<float> dzWsIn = in0Queue_.AllocTensor<float>();
-        for (int64_t first = 0; first < T_; first += 4095) {
-            AscendC::DataCopyPad(
-                dzWsIn[first * 8], dzWsGm_[first * n_ * n_ + first * n_ * 2],
-                AscendC::DataCopyExtParams(MinOf(4095, T_ - first), n_ * 4, n_ * n_ * 4 + n_ * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        }
-        in0Queue_.EnQue(dzWsIn);
-        dzWsIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> h_mixIn = in0Queue_.AllocTensor<float>();
-        for (int64_t first1 = 0; first1 < T_; first1 += 4095) {
-            AscendC::DataCopyPad(
-                h_mixIn[first1 * 8], h_mixGm_[first1 * n_ * n_ + first1 * n_ * 2],
-                AscendC::DataCopyExtParams(MinOf(4095, T_ - first1), n_ * 4, n_ * n_ * 4 + n_ * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        }
-        in0Queue_.EnQue(h_mixIn);
-        h_mixIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+        AscendC::LocalTensor<float> grad_scaleWsIn = in0Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(grad_scaleWsIn, grad_scaleWsGm_, AscendC::DataCopyExtParams(1, n_ * 4, 0, 0, 0),
                              AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in1Queue_.EnQue(inv_rmsIn);
-        inv_rmsIn = in1Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> dzWsIn1 = in0Queue_.AllocTensor<float>();
-        for (int64_t first2 = 0; first2 < T_; first2 += 4095) {
-            AscendC::DataCopyPad(
-                dzWsIn1[first2 * 8], dzWsGm_[first2 * n_ * n_ + first2 * n_ * 2 + n_],
-                AscendC::DataCopyExtParams(MinOf(4095, T_ - first2), n_ * 4, n_ * n_ * 4 + n_ * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        }
-        in0Queue_.EnQue(dzWsIn1);
-        dzWsIn1 = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> h_mixIn1 = in0Queue_.AllocTensor<float>();
-        for (int64_t first3 = 0; first3 < T_; first3 += 4095) {
-            AscendC::DataCopyPad(
-                h_mixIn1[first3 * 8], h_mixGm_[first3 * n_ * n_ + first3 * n_ * 2 + n_],
-                AscendC::DataCopyExtParams(MinOf(4095, T_ - first3), n_ * 4, n_ * n_ * 4 + n_ * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        }
-        in0Queue_.EnQue(h_mixIn1);
-        h_mixIn1 = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> dzWsIn2 = in2Queue_.AllocTensor<float>();
-        for (int64_t t = 0; t < T_; ++t) {
-            AscendC::DataCopyPad(dzWsIn2[n_ * t * 8], dzWsGm_[n_ * n_ * t + n_ * t * 2 + n_ * 2],
-                                 AscendC::DataCopyExtParams(n_, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        }
-        in2Queue_.EnQue(dzWsIn2);
-        dzWsIn2 = in2Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> h_mixIn2 = in2Queue_.AllocTensor<float>();
-        for (int64_t t = 0; t < T_; ++t) {
-            AscendC::DataCopyPad(h_mixIn2[n_ * t * 8], h_mixGm_[n_ * n_ * t + n_ * t * 2 + n_ * 2],
-                                 AscendC::DataCopyExtParams(n_, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        }
-        in2Queue_.EnQue(h_mixIn2);
-        h_mixIn2 = in2Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-        for (int64_t block = 0; block < ceilTBy8_; block += 255) {
-            AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, ceilTBy8_ - block),
-                          AscendC::BrcbRepeatParams(1, 8));
-        }
+        in0Queue_.EnQue(grad_scaleWsIn);
+        grad_scaleWsIn = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> grad_scaleWsIn1 = in0Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(grad_scaleWsIn1, grad_scaleWsGm_[n_], AscendC::DataCopyExtParams(1, n_ * 4, 0, 0, 0),
+                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+        in0Queue_.EnQue(grad_scaleWsIn1);
+        grad_scaleWsIn1 = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> grad_scaleWsIn2 = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(grad_scaleWsIn2, grad_scaleWsGm_[n_ * 2],
+                             AscendC::DataCopyExtParams(1, n_ * n_ * 4, 0, 0, 0),
+                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+        in1Queue_.EnQue(grad_scaleWsIn2);
+        grad_scaleWsIn2 = in1Queue_.DeQue<float>();
         for (int64_t item = blockIdx_ * gradAlphaPer_;
              item < MinOf(gradAlphaWork_, blockIdx_ * gradAlphaPer_ + gradAlphaPer_); ++item) {
-            // grad_alpha[0] = sum[t, i](dz[t, i] * h_mix[t, i] * inv_rms[t])
-            AscendC::LocalTensor<float> sum_2Tile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-            AscendC::Mul(tmp, dzWsIn, h_mixIn, T_ * 8);
-            VectorBarrier();
-            for (int64_t first4 = 0; first4 < T_; first4 += 255) {
-                AscendC::Mul(tmp[first4 * 8], tmp[first4 * 8], spread[first4 * 8], 8, MinOf(255, T_ - first4),
-                             AscendC::BinaryRepeatParams(1, 1, 0, 1, 1, 1));
-            }
-            AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(sum, tmp, 1.0f, 8);
-            for (int64_t first5 = 0; first5 < T_ - 1; first5 += 255) {
-                VectorBarrier();
-                AscendC::Add(sum, tmp[first5 * 8 + 8], sum, 8, MinOf(255, T_ - first5 - 1),
-                             AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
-            }
-            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+            // grad_alpha[0] = sum[i](grad_scale[i])
+            AscendC::LocalTensor<float> sum_4Tile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> acc = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> part = calc2Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, 512);
             VectorBarrier();
-            AscendC::Add(acc, sum, acc, n_, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 1, 8));
+            AscendC::Add(acc, grad_scaleWsIn, acc, n_, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 1, 8));
             VectorBarrier();
             AscendC::BlockReduceSum<float>(part, acc, 8, 64, 1, 1, 8);
             VectorBarrier();
-            AscendC::BlockReduceSum<float>(sum_2Tile, part, 1, 64, 1, 1, 8);
+            AscendC::BlockReduceSum<float>(sum_4Tile, part, 1, 64, 1, 1, 8);
             AscendC::LocalTensor<float> grad_alphaOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(grad_alphaOut, sum_2Tile, 1.0f, 8);
+            AscendC::Muls(grad_alphaOut, sum_4Tile, 1.0f, 8);
             out0Queue_.EnQue(grad_alphaOut);
             grad_alphaOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(grad_alphaGm_, grad_alphaOut, AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
             out0Queue_.FreeTensor(grad_alphaOut);
-            // grad_alpha[1] = sum[t, i](dz[t, i + n] * h_mix[t, i + n] * inv_rms[t])
-            AscendC::LocalTensor<float> sum_3Tile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
-            AscendC::Mul(tmp1, dzWsIn1, h_mixIn1, T_ * 8);
-            VectorBarrier();
-            for (int64_t first7 = 0; first7 < T_; first7 += 255) {
-                AscendC::Mul(tmp1[first7 * 8], tmp1[first7 * 8], spread[first7 * 8], 8, MinOf(255, T_ - first7),
-                             AscendC::BinaryRepeatParams(1, 1, 0, 1, 1, 1));
-            }
-            AscendC::LocalTensor<float> sum1 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(sum1, tmp1, 1.0f, 8);
-            for (int64_t first8 = 0; first8 < T_ - 1; first8 += 255) {
-                VectorBarrier();
-                AscendC::Add(sum1, tmp1[first8 * 8 + 8], sum1, 8, MinOf(255, T_ - first8 - 1),
-                             AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
-            }
-            AscendC::LocalTensor<float> acc1 = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> part1 = calc5Buf_.Get<float>();
+            // grad_alpha[1] = sum[i](grad_scale[i + n])
+            AscendC::LocalTensor<float> sum_5Tile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> acc1 = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> part1 = calc2Buf_.Get<float>();
             AscendC::Duplicate<float>(acc1, 0.0f, 512);
             VectorBarrier();
-            AscendC::Add(acc1, sum1, acc1, n_, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 1, 8));
+            AscendC::Add(acc1, grad_scaleWsIn1, acc1, n_, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 1, 8));
             VectorBarrier();
             AscendC::BlockReduceSum<float>(part1, acc1, 8, 64, 1, 1, 8);
             VectorBarrier();
-            AscendC::BlockReduceSum<float>(sum_3Tile, part1, 1, 64, 1, 1, 8);
+            AscendC::BlockReduceSum<float>(sum_5Tile, part1, 1, 64, 1, 1, 8);
             AscendC::LocalTensor<float> grad_alphaOut1 = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(grad_alphaOut1, sum_3Tile, 1.0f, 8);
+            AscendC::Muls(grad_alphaOut1, sum_5Tile, 1.0f, 8);
             out0Queue_.EnQue(grad_alphaOut1);
             grad_alphaOut1 = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(grad_alphaGm_[1], grad_alphaOut1, AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
             out0Queue_.FreeTensor(grad_alphaOut1);
-            // grad_alpha[2] = sum[t, i, j](dz[t, i*n + j + 2*n] * h_mix[t, i*n + j + 2*n] * inv_rms[t])
-            AscendC::LocalTensor<float> sum_4Tile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp2 = calc6Buf_.Get<float>();
-            AscendC::Mul(tmp2, dzWsIn2, h_mixIn2, T_ * n_ * 8);
-            VectorBarrier();
-            for (int64_t i = 0; i < n_; ++i) {
-                for (int64_t first10 = 0; first10 < T_; first10 += 255) {
-                    AscendC::Mul(tmp2[first10 * n_ * 8 + i * 8], tmp2[first10 * n_ * 8 + i * 8], spread[first10 * 8], 8,
-                                 MinOf(255, T_ - first10), AscendC::BinaryRepeatParams(1, 1, 0, n_, n_, 1));
-                }
-            }
-            AscendC::LocalTensor<float> sum2 = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(sum2, tmp2, 1.0f, n_ * 8);
-            for (int64_t i = 0; i < n_; ++i) {
-                for (int64_t first11 = 0; first11 < T_ - 1; first11 += 255) {
-                    VectorBarrier();
-                    AscendC::Add(sum2[i * 8], tmp2[first11 * n_ * 8 + i * 8 + n_ * 8], sum2[i * 8], 8,
-                                 MinOf(255, T_ - first11 - 1), AscendC::BinaryRepeatParams(1, 1, 1, 0, n_, 0));
-                }
-            }
-            AscendC::LocalTensor<float> sum3 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Add(sum3, sum2, sum2[8], 8);
-            for (int64_t i = 2; i < n_; ++i) {
-                VectorBarrier();
-                AscendC::Add(sum3, sum3, sum2[i * 8], 8);
-            }
-            AscendC::LocalTensor<float> acc2 = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> part2 = calc5Buf_.Get<float>();
+            // grad_alpha[2] = sum[i, j](grad_scale[i*n + j + 2*n])
+            AscendC::LocalTensor<float> sum_6Tile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> acc2 = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> part2 = calc2Buf_.Get<float>();
             AscendC::Duplicate<float>(acc2, 0.0f, 512);
             VectorBarrier();
-            AscendC::Add(acc2, sum3, acc2, n_, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 1, 8));
+            AscendC::Add(acc2, grad_scaleWsIn2, acc2, n_ * n_, 1,
+                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilNNBy8_, 8));
             VectorBarrier();
             AscendC::BlockReduceSum<float>(part2, acc2, 8, 64, 1, 1, 8);
             VectorBarrier();
-            AscendC::BlockReduceSum<float>(sum_4Tile, part2, 1, 64, 1, 1, 8);
+            AscendC::BlockReduceSum<float>(sum_6Tile, part2, 1, 64, 1, 1, 8);
             AscendC::LocalTensor<float> grad_alphaOut2 = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(grad_alphaOut2, sum_4Tile, 1.0f, 8);
+            AscendC::Muls(grad_alphaOut2, sum_6Tile, 1.0f, 8);
             out0Queue_.EnQue(grad_alphaOut2);
             grad_alphaOut2 = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(grad_alphaGm_[2], grad_alphaOut2, AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
             out0Queue_.FreeTensor(grad_alphaOut2);
         }
-        in0Queue_.FreeTensor(dzWsIn);
-        in0Queue_.FreeTensor(h_mixIn);
-        in1Queue_.FreeTensor(inv_rmsIn);
-        in0Queue_.FreeTensor(dzWsIn1);
-        in0Queue_.FreeTensor(h_mixIn1);
-        in2Queue_.FreeTensor(dzWsIn2);
-        in2Queue_.FreeTensor(h_mixIn2);
+        in0Queue_.FreeTensor(grad_scaleWsIn);
+        in0Queue_.FreeTensor(grad_scaleWsIn1);
+        in1Queue_.FreeTensor(grad_scaleWsIn2);
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dzWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // inv_rmsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dzWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_scaleWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // grad_scaleWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_alphaOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> h_mixGm_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_4Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // part
     AscendC::GlobalTensor<float> grad_alphaGm_;
-    AscendC::GlobalTensor<float> dzWsGm_;
+    AscendC::GlobalTensor<float> grad_scaleWsGm_;
     int64_t blockIdx_;
-    int64_t T_;
-    int64_t dzWsStart_;
     int64_t gradAlphaPer_;
     int64_t gradAlphaWork_;
+    int64_t grad_scaleWsStart_;
     int64_t n_;
-    int64_t ceilTBy8_;
-    int64_t ceilNBy8_;
+    int64_t ceilNNBy8_;
 };
 
 /// The stage from start to end.
-__aicore__ inline void RunMhcPreBackwardGradAlphaStage(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR grad_alpha,
-                                                       GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+__aicore__ inline void RunMhcPreBackwardGradAlphaStage(GM_ADDR grad_alpha, GM_ADDR workspace,
+                                                       const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
     MhcPreBackwardGradAlpha stage;
-    stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
+    stage.Init(grad_alpha, workspace, tiling, &pipe);
     stage.Process();
 }
 
@@ -275,42 +151,42 @@ public:
         blockIdx_ = AscendC::GetBlockIdx();
         gradAlphaPer_ = tiling.gradAlphaPer;
         gradAlphaWork_ = tiling.gradAlphaWork;
-        sum_2WsStart_ = tiling.sum_2WsStart;
+        sum_4WsStart_ = tiling.sum_4WsStart;
         grad_alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_alpha), 3);
-        sum_2WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2WsStart_), 1);
+        sum_4WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_4WsStart_), 1);
         pipe->InitBuffer(in0Queue_, 1, 32);
         pipe->InitBuffer(out0Queue_, 2, 32);
     }
 
     __aicore__ inline void Process()
     {
-        AscendC::LocalTensor<float> sum_2WsIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(sum_2WsIn, sum_2WsGm_, AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
+        AscendC::LocalTensor<float> sum_4WsIn = in0Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(sum_4WsIn, sum_4WsGm_, AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
                              AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(sum_2WsIn);
-        sum_2WsIn = in0Queue_.DeQue<float>();
+        in0Queue_.EnQue(sum_4WsIn);
+        sum_4WsIn = in0Queue_.DeQue<float>();
         for (int64_t item = blockIdx_ * gradAlphaPer_;
              item < MinOf(gradAlphaWork_, blockIdx_ * gradAlphaPer_ + gradAlphaPer_); ++item) {
-            // grad_alpha[0] = sum[t, i](dz[t, i] * h_mix[t, i] * inv_rms[t])
+            // grad_alpha[0] = sum[i](grad_scale[i])
             AscendC::LocalTensor<float> grad_alphaOut = out0Queue_.AllocTensor<float>();
-            AscendC::Muls(grad_alphaOut, sum_2WsIn, 1.0f, 8);
+            AscendC::Muls(grad_alphaOut, sum_4WsIn, 1.0f, 8);
             out0Queue_.EnQue(grad_alphaOut);
             grad_alphaOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(grad_alphaGm_, grad_alphaOut, AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
             out0Queue_.FreeTensor(grad_alphaOut);
         }
-        in0Queue_.FreeTensor(sum_2WsIn);
+        in0Queue_.FreeTensor(sum_4WsIn);
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_2WsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_4WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_alphaOut
     AscendC::GlobalTensor<float> grad_alphaGm_;
-    AscendC::GlobalTensor<float> sum_2WsGm_;
+    AscendC::GlobalTensor<float> sum_4WsGm_;
     int64_t blockIdx_;
     int64_t gradAlphaPer_;
     int64_t gradAlphaWork_;
-    int64_t sum_2WsStart_;
+    int64_t sum_4WsStart_;
 };
 
 /// The stage from start to end.

@@ -19,42 +19,42 @@ public:
         blockIdx_ = AscendC::GetBlockIdx();
         gradAlphaAgainPer_ = tiling.gradAlphaAgainPer;
         gradAlphaAgainWork_ = tiling.gradAlphaAgainWork;
-        sum_3WsStart_ = tiling.sum_3WsStart;
+        sum_5WsStart_ = tiling.sum_5WsStart;
         grad_alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_alpha), 3);
-        sum_3WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3WsStart_), 1);
+        sum_5WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_5WsStart_), 1);
         pipe->InitBuffer(in0Queue_, 1, 32);
         pipe->InitBuffer(out0Queue_, 2, 32);
     }
 
     __aicore__ inline void Process()
     {
-        AscendC::LocalTensor<float> sum_3WsIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(sum_3WsIn, sum_3WsGm_, AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
+        AscendC::LocalTensor<float> sum_5WsIn = in0Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(sum_5WsIn, sum_5WsGm_, AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
                              AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(sum_3WsIn);
-        sum_3WsIn = in0Queue_.DeQue<float>();
+        in0Queue_.EnQue(sum_5WsIn);
+        sum_5WsIn = in0Queue_.DeQue<float>();
         for (int64_t item = blockIdx_ * gradAlphaAgainPer_;
              item < MinOf(gradAlphaAgainWork_, blockIdx_ * gradAlphaAgainPer_ + gradAlphaAgainPer_); ++item) {
-            // grad_alpha[1] = sum[t, i](dz[t, i + n] * h_mix[t, i + n] * inv_rms[t])
+            // grad_alpha[1] = sum[i](grad_scale[i + n])
             AscendC::LocalTensor<float> grad_alphaOut = out0Queue_.AllocTensor<float>();
-            AscendC::Muls(grad_alphaOut, sum_3WsIn, 1.0f, 8);
+            AscendC::Muls(grad_alphaOut, sum_5WsIn, 1.0f, 8);
             out0Queue_.EnQue(grad_alphaOut);
             grad_alphaOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(grad_alphaGm_[1], grad_alphaOut, AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
             out0Queue_.FreeTensor(grad_alphaOut);
         }
-        in0Queue_.FreeTensor(sum_3WsIn);
+        in0Queue_.FreeTensor(sum_5WsIn);
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_3WsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_5WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_alphaOut
     AscendC::GlobalTensor<float> grad_alphaGm_;
-    AscendC::GlobalTensor<float> sum_3WsGm_;
+    AscendC::GlobalTensor<float> sum_5WsGm_;
     int64_t blockIdx_;
     int64_t gradAlphaAgainPer_;
     int64_t gradAlphaAgainWork_;
-    int64_t sum_3WsStart_;
+    int64_t sum_5WsStart_;
 };
 
 /// The stage from start to end.

@@ -19,42 +19,42 @@ public:
         blockIdx_ = AscendC::GetBlockIdx();
         gradAlphaAgain3Per_ = tiling.gradAlphaAgain3Per;
         gradAlphaAgain3Work_ = tiling.gradAlphaAgain3Work;
-        sum_4WsStart_ = tiling.sum_4WsStart;
+        sum_6WsStart_ = tiling.sum_6WsStart;
         grad_alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_alpha), 3);
-        sum_4WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_4WsStart_), 1);
+        sum_6WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_6WsStart_), 1);
         pipe->InitBuffer(in0Queue_, 1, 32);
         pipe->InitBuffer(out0Queue_, 2, 32);
     }
 
     __aicore__ inline void Process()
     {
-        AscendC::LocalTensor<float> sum_4WsIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(sum_4WsIn, sum_4WsGm_, AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
+        AscendC::LocalTensor<float> sum_6WsIn = in0Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(sum_6WsIn, sum_6WsGm_, AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
                              AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(sum_4WsIn);
-        sum_4WsIn = in0Queue_.DeQue<float>();
+        in0Queue_.EnQue(sum_6WsIn);
+        sum_6WsIn = in0Queue_.DeQue<float>();
         for (int64_t item = blockIdx_ * gradAlphaAgain3Per_;
              item < MinOf(gradAlphaAgain3Work_, blockIdx_ * gradAlphaAgain3Per_ + gradAlphaAgain3Per_); ++item) {
-            // grad_alpha[2] = sum[t, i, j](dz[t, i*n + j + 2*n] * h_mix[t, i*n + j + 2*n] * inv_rms[t])
+            // grad_alpha[2] = sum[i, j](grad_scale[i*n + j + 2*n])
             AscendC::LocalTensor<float> grad_alphaOut = out0Queue_.AllocTensor<float>();
-            AscendC::Muls(grad_alphaOut, sum_4WsIn, 1.0f, 8);
+            AscendC::Muls(grad_alphaOut, sum_6WsIn, 1.0f, 8);
             out0Queue_.EnQue(grad_alphaOut);
             grad_alphaOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(grad_alphaGm_[2], grad_alphaOut, AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
             out0Queue_.FreeTensor(grad_alphaOut);
         }
-        in0Queue_.FreeTensor(sum_4WsIn);
+        in0Queue_.FreeTensor(sum_6WsIn);
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_4WsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_6WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_alphaOut
     AscendC::GlobalTensor<float> grad_alphaGm_;
-    AscendC::GlobalTensor<float> sum_4WsGm_;
+    AscendC::GlobalTensor<float> sum_6WsGm_;
     int64_t blockIdx_;
     int64_t gradAlphaAgain3Per_;
     int64_t gradAlphaAgain3Work_;
-    int64_t sum_4WsStart_;
+    int64_t sum_6WsStart_;
 };
 
 /// The stage from start to end.

@@ -9,12 +9,12 @@
 namespace MhcPreBackwardKernel
 {
 
-/// sum_5, grad_bias
+/// grad_scale, sum_3, grad_bias
 class MhcPreBackwardGradBias
 {
 public:
-    __aicore__ inline void Init(GM_ADDR grad_bias, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
-                                AscendC::TPipe *pipe)
+    __aicore__ inline void Init(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR grad_bias, GM_ADDR workspace,
+                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         T_ = tiling.T;
@@ -22,53 +22,109 @@ public:
         gradBiasKTile_ = tiling.gradBiasKTile;
         gradBiasPer_ = tiling.gradBiasPer;
         gradBiasWork_ = tiling.gradBiasWork;
+        grad_scaleWsStart_ = tiling.grad_scaleWsStart;
         n_ = tiling.n;
+        ceilTBy8_ = CeilDiv(T_, 8);
+        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
+        h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
         grad_biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_bias), n_ * n_ + n_ * 2);
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, T_ * gradBiasKTile_ * 4);
+        grad_scaleWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + grad_scaleWsStart_),
+                                        n_ * n_ + n_ * 2);
+        pipe->InitBuffer(in0Queue_, 1, ceilTBy8_ * 32);
+        pipe->InitBuffer(in1Queue_, 3, T_ * gradBiasKTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, gradBiasKTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, gradBiasKTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, T_ * gradBiasKTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradBiasKTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilTBy8_ * 256);
     }
 
     __aicore__ inline void Process()
     {
+        AscendC::LocalTensor<float> inv_rmsIn = in0Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+        in0Queue_.EnQue(inv_rmsIn);
+        inv_rmsIn = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+        for (int64_t block = 0; block < ceilTBy8_; block += 255) {
+            AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, ceilTBy8_ - block),
+                          AscendC::BrcbRepeatParams(1, 8));
+        }
         for (int64_t item = blockIdx_ * gradBiasPer_;
              item < MinOf(gradBiasWork_, blockIdx_ * gradBiasPer_ + gradBiasPer_); ++item) {
             const int64_t kStart = gradBiasKTile_ * item;
             const int64_t kCount = MinOf(gradBiasKTile_, n_ * n_ + n_ * 2 - kStart);
             const int64_t kPitch = RoundUp(kCount, 8);
-            // grad_bias[k] = sum[t](dz[t, k])
-            AscendC::LocalTensor<float> dzWsIn = in0Queue_.AllocTensor<float>();
+            // grad_scale[k] = sum[t](dz[t, k] * h_mix[t, k] * inv_rms[t])
+            AscendC::LocalTensor<float> dzWsIn = in1Queue_.AllocTensor<float>();
             for (int64_t first = 0; first < T_; first += 4095) {
                 AscendC::DataCopyPad(dzWsIn[first * kPitch], dzWsGm_[first * n_ * n_ + first * n_ * 2 + kStart],
                                      AscendC::DataCopyExtParams(MinOf(4095, T_ - first), kCount * 4,
                                                                 n_ * n_ * 4 + n_ * 8 - kCount * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             }
-            in0Queue_.EnQue(dzWsIn);
-            dzWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_5Tile = calc0Buf_.Get<float>();
+            in1Queue_.EnQue(dzWsIn);
+            dzWsIn = in1Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> h_mixIn = in1Queue_.AllocTensor<float>();
+            for (int64_t first1 = 0; first1 < T_; first1 += 4095) {
+                AscendC::DataCopyPad(h_mixIn[first1 * kPitch], h_mixGm_[first1 * n_ * n_ + first1 * n_ * 2 + kStart],
+                                     AscendC::DataCopyExtParams(MinOf(4095, T_ - first1), kCount * 4,
+                                                                n_ * n_ * 4 + n_ * 8 - kCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in1Queue_.EnQue(h_mixIn);
+            h_mixIn = in1Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> tmp = calc0Buf_.Get<float>();
+            AscendC::Mul(tmp, dzWsIn, h_mixIn, T_ * kPitch);
+            AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(sum_5Tile, dzWsIn, 1.0f, kPitch);
+            AscendC::Duplicate<float>(sum, 0.0f, kPitch);
+            for (int64_t t = 0; t < T_; ++t) {
+                VectorBarrier();
+                for (int64_t start = 0; start < (kPitch / 64); start += 255) {
+                    AscendC::MulAddDst(sum[start * 64], tmp[kPitch * t + start * 64], spread[t * 8], 64,
+                                       MinOf(255, (kPitch / 64) - start),
+                                       AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                }
+                if (kPitch - (kPitch / 64) * 64 > 0) {
+                    AscendC::MulAddDst(sum[(kPitch / 64) * 64], tmp[kPitch * t + (kPitch / 64) * 64], spread[t * 8],
+                                       kPitch - (kPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                }
+            }
+            AscendC::LocalTensor<float> grad_scaleWsOut = out0Queue_.AllocTensor<float>();
+            VectorBarrier();
+            AscendC::Muls(grad_scaleWsOut, sum, 1.0f, kPitch);
+            out0Queue_.EnQue(grad_scaleWsOut);
+            grad_scaleWsOut = out0Queue_.DeQue<float>();
+            AscendC::DataCopyPad(
+                grad_scaleWsGm_[kStart], grad_scaleWsOut,
+                AscendC::DataCopyExtParams(1, kCount * 4, ((kPitch * 4 - CeilDiv(kCount * 4, 32) * 32) / 32), 0, 0));
+            out0Queue_.FreeTensor(grad_scaleWsOut);
+            in1Queue_.FreeTensor(h_mixIn);
+            // grad_bias[k] = sum[t](dz[t, k])
+            AscendC::LocalTensor<float> sum_3Tile = calc1Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Muls(sum_3Tile, dzWsIn, 1.0f, kPitch);
             if (kPitch <= T_ * 64 - 64 && kPitch <= 2040) {
                 for (int64_t col = 0; col < kPitch; col += 64) {
-                    for (int64_t first1 = 0; first1 < T_ - 1; first1 += 255) {
+                    for (int64_t first2 = 0; first2 < T_ - 1; first2 += 255) {
                         VectorBarrier();
-                        AscendC::Add(sum_5Tile[col], dzWsIn[first1 * kPitch + col + kPitch], sum_5Tile[col],
-                                     MinOf(64, kPitch - col), MinOf(255, T_ - first1 - 1),
+                        AscendC::Add(sum_3Tile[col], dzWsIn[first2 * kPitch + col + kPitch], sum_3Tile[col],
+                                     MinOf(64, kPitch - col), MinOf(255, T_ - first2 - 1),
                                      AscendC::BinaryRepeatParams(1, 1, 1, 0, (kPitch / 8), 0));
                     }
                 }
             } else {
                 for (int64_t t = 1; t < T_; ++t) {
                     VectorBarrier();
-                    AscendC::Add(sum_5Tile, sum_5Tile, dzWsIn[kPitch * t], kPitch);
+                    AscendC::Add(sum_3Tile, sum_3Tile, dzWsIn[kPitch * t], kPitch);
                 }
             }
-            in0Queue_.FreeTensor(dzWsIn);
+            in1Queue_.FreeTensor(dzWsIn);
             AscendC::LocalTensor<float> grad_biasOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(grad_biasOut, sum_5Tile, 1.0f, kPitch);
+            AscendC::Muls(grad_biasOut, sum_3Tile, 1.0f, kPitch);
             out0Queue_.EnQue(grad_biasOut);
             grad_biasOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
@@ -76,30 +132,39 @@ public:
                 AscendC::DataCopyExtParams(1, kCount * 4, ((kPitch * 4 - CeilDiv(kCount * 4, 32) * 32) / 32), 0, 0));
             out0Queue_.FreeTensor(grad_biasOut);
         }
+        in0Queue_.FreeTensor(inv_rmsIn);
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dzWsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_biasOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_5Tile
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // inv_rmsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // dzWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_scaleWsOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::GlobalTensor<float> inv_rmsGm_;
+    AscendC::GlobalTensor<float> h_mixGm_;
     AscendC::GlobalTensor<float> grad_biasGm_;
     AscendC::GlobalTensor<float> dzWsGm_;
+    AscendC::GlobalTensor<float> grad_scaleWsGm_;
     int64_t blockIdx_;
     int64_t T_;
     int64_t dzWsStart_;
     int64_t gradBiasKTile_;
     int64_t gradBiasPer_;
     int64_t gradBiasWork_;
+    int64_t grad_scaleWsStart_;
     int64_t n_;
+    int64_t ceilTBy8_;
 };
 
 /// The stage from start to end.
-__aicore__ inline void RunMhcPreBackwardGradBiasStage(GM_ADDR grad_bias, GM_ADDR workspace,
-                                                      const MhcPreBackwardTilingData &tiling)
+__aicore__ inline void RunMhcPreBackwardGradBiasStage(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR grad_bias,
+                                                      GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
     MhcPreBackwardGradBias stage;
-    stage.Init(grad_bias, workspace, tiling, &pipe);
+    stage.Init(inv_rms, h_mix, grad_bias, workspace, tiling, &pipe);
     stage.Process();
 }
 
@@ -115,9 +180,9 @@ public:
         gradBiasPer_ = tiling.gradBiasPer;
         gradBiasWork_ = tiling.gradBiasWork;
         n_ = tiling.n;
-        sum_5WsStart_ = tiling.sum_5WsStart;
+        sum_3WsStart_ = tiling.sum_3WsStart;
         grad_biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_bias), n_ * n_ + n_ * 2);
-        sum_5WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_5WsStart_), n_ * n_ + n_ * 2);
+        sum_3WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3WsStart_), n_ * n_ + n_ * 2);
         pipe->InitBuffer(in0Queue_, 2, gradBiasKTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, gradBiasKTile_ * 4);
     }
@@ -130,34 +195,34 @@ public:
             const int64_t kCount = MinOf(gradBiasKTile_, n_ * n_ + n_ * 2 - kStart);
             const int64_t kPitch = RoundUp(kCount, 8);
             // grad_bias[k] = sum[t](dz[t, k])
-            AscendC::LocalTensor<float> sum_5WsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_5WsIn, sum_5WsGm_[kStart], AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in0Queue_.EnQue(sum_5WsIn);
-            sum_5WsIn = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<float> grad_biasOut = out0Queue_.AllocTensor<float>();
-            AscendC::Muls(grad_biasOut, sum_5WsIn, 1.0f, kPitch);
+            AscendC::LocalTensor<float> sum_3WsIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(sum_3WsIn, sum_3WsGm_[kStart], AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            in0Queue_.EnQue(sum_3WsIn);
+            sum_3WsIn = in0Queue_.DeQue<float>();
+            AscendC::Muls(grad_biasOut, sum_3WsIn, 1.0f, kPitch);
             out0Queue_.EnQue(grad_biasOut);
             grad_biasOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
                 grad_biasGm_[kStart], grad_biasOut,
                 AscendC::DataCopyExtParams(1, kCount * 4, ((kPitch * 4 - CeilDiv(kCount * 4, 32) * 32) / 32), 0, 0));
             out0Queue_.FreeTensor(grad_biasOut);
-            in0Queue_.FreeTensor(sum_5WsIn);
+            in0Queue_.FreeTensor(sum_3WsIn);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_5WsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_3WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_biasOut
     AscendC::GlobalTensor<float> grad_biasGm_;
-    AscendC::GlobalTensor<float> sum_5WsGm_;
+    AscendC::GlobalTensor<float> sum_3WsGm_;
     int64_t blockIdx_;
     int64_t gradBiasKTile_;
     int64_t gradBiasPer_;
     int64_t gradBiasWork_;
     int64_t n_;
-    int64_t sum_5WsStart_;
+    int64_t sum_3WsStart_;
 };
 
 /// The stage from start to end.

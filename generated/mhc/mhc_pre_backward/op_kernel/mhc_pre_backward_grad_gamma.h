@@ -9,11 +9,11 @@
 namespace MhcPreBackwardKernel
 {
 
-/// sum_6, grad_gamma
+/// sum_1, grad_phi, sum_2, grad_gamma
 class MhcPreBackwardGradGamma
 {
 public:
-    __aicore__ inline void Init(GM_ADDR phi, GM_ADDR grad_gamma, GM_ADDR workspace,
+    __aicore__ inline void Init(GM_ADDR phi, GM_ADDR gamma, GM_ADDR grad_phi, GM_ADDR grad_gamma, GM_ADDR workspace,
                                 const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
@@ -24,223 +24,781 @@ public:
         gradGammaPer_ = tiling.gradGammaPer;
         gradGammaWork_ = tiling.gradGammaWork;
         n_ = tiling.n;
-        sum_1WsStart_ = tiling.sum_1WsStart;
+        sum_1_productWsStart_ = tiling.sum_1_productWsStart;
+        ceilGradGammaDTileBy256_ = CeilDiv(gradGammaDTile_, 256);
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
+        grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         grad_gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_gamma), D_ * n_);
-        sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
-                                   D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 3,
+        sum_1_productWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_productWsStart_),
+                                           D_ * n_ * n_ * n_ * 3 + D_ * n_ * n_ * 6);
+        pipe->InitBuffer(in0Queue_, 2,
                          gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
-        pipe->InitBuffer(out0Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(calc0Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
-    }
-
-    __aicore__ inline void Process()
-    {
-        for (int64_t item = blockIdx_ * gradGammaPer_;
-             item < MinOf(gradGammaWork_, blockIdx_ * gradGammaPer_ + gradGammaPer_); ++item) {
-            const int64_t dStart = gradGammaDTile_ * (item % gradGammaDTiles_);
-            const int64_t dCount = MinOf(gradGammaDTile_, D_ - dStart);
-            const int64_t dPitch = RoundUp(dCount, 8);
-            const int64_t iStart = gradGammaITile_ * (item / gradGammaDTiles_);
-            const int64_t iCount = MinOf(gradGammaITile_, n_ - iStart);
-            // grad_gamma[i, d] = sum[t](dxg[t, i, d] * x[t, i, d])
-            AscendC::LocalTensor<float> sum_1WsIn = in0Queue_.AllocTensor<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::DataCopyPad(
-                    sum_1WsIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2], sum_1WsGm_[D_ * iStart + D_ * i + dStart],
-                    AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            }
-            in0Queue_.EnQue(sum_1WsIn);
-            sum_1WsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::DataCopyPad(
-                    phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2], phiGm_[D_ * iStart + D_ * i + dStart],
-                    AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            }
-            in0Queue_.EnQue(phiIn);
-            phiIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_6Tile = calc0Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Duplicate<float>(sum_6Tile, 0.0f, dPitch * iCount);
-            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::MulAddDst(sum_6Tile[dPitch * i],
-                                       sum_1WsIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
-                                       phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k], dPitch);
-                }
-            }
-            in0Queue_.FreeTensor(sum_1WsIn);
-            in0Queue_.FreeTensor(phiIn);
-            AscendC::LocalTensor<float> grad_gammaOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(grad_gammaOut, sum_6Tile, 1.0f, dPitch * iCount);
-            out0Queue_.EnQue(grad_gammaOut);
-            grad_gammaOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                grad_gammaGm_[D_ * iStart + dStart], grad_gammaOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                           D_ * 4 - dCount * 4, 0));
-            out0Queue_.FreeTensor(grad_gammaOut);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1WsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_gammaOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_6Tile
-    AscendC::GlobalTensor<float> phiGm_;
-    AscendC::GlobalTensor<float> grad_gammaGm_;
-    AscendC::GlobalTensor<float> sum_1WsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t gradGammaDTile_;
-    int64_t gradGammaDTiles_;
-    int64_t gradGammaITile_;
-    int64_t gradGammaPer_;
-    int64_t gradGammaWork_;
-    int64_t n_;
-    int64_t sum_1WsStart_;
-};
-
-/// The stage from start to end.
-__aicore__ inline void RunMhcPreBackwardGradGammaStage(GM_ADDR phi, GM_ADDR grad_gamma, GM_ADDR workspace,
-                                                       const MhcPreBackwardTilingData &tiling)
-{
-    AscendC::TPipe pipe;
-    MhcPreBackwardGradGamma stage;
-    stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-    stage.Process();
-}
-
-/// sum_6, grad_gamma
-template <typename Element>
-class MhcPreBackwardGradGammaVariant2
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_gamma, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        T_ = tiling.T;
-        dxgWsStart_ = tiling.dxgWsStart;
-        gradGammaDTile_ = tiling.gradGammaDTile;
-        gradGammaDTiles_ = tiling.gradGammaDTiles;
-        gradGammaITile_ = tiling.gradGammaITile;
-        gradGammaPer_ = tiling.gradGammaPer;
-        gradGammaWork_ = tiling.gradGammaWork;
-        n_ = tiling.n;
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        grad_gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_gamma), D_ * n_);
-        dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, T_ * gradGammaDTile_ * gradGammaITile_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(calc0Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(calc1Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(out1Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc0Buf_,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(calc1Buf_,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(calc2Buf_,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(calc3Buf_,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(calc4Buf_, ceilGradGammaDTileBy256_ * gradGammaITile_ * n_ * n_ * 256 +
+                                        ceilGradGammaDTileBy256_ * gradGammaITile_ * n_ * 512);
+        pipe->InitBuffer(calc5Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
+        AscendC::Duplicate<float>(
+            calc0Zero, 0.0f, gradGammaDTile_ * gradGammaITile_ * n_ * n_ + gradGammaDTile_ * gradGammaITile_ * n_ * 2);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradGammaDTile_ * gradGammaITile_);
+        AscendC::Duplicate<float>(
+            calc1Zero, 0.0f, gradGammaDTile_ * gradGammaITile_ * n_ * n_ + gradGammaDTile_ * gradGammaITile_ * n_ * 2);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(
+            calc2Zero, 0.0f, gradGammaDTile_ * gradGammaITile_ * n_ * n_ + gradGammaDTile_ * gradGammaITile_ * n_ * 2);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(
+            calc3Zero, 0.0f, gradGammaDTile_ * gradGammaITile_ * n_ * n_ + gradGammaDTile_ * gradGammaITile_ * n_ * 2);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f,
+                                  ceilGradGammaDTileBy256_ * gradGammaITile_ * n_ * n_ * 64 +
+                                      ceilGradGammaDTileBy256_ * gradGammaITile_ * n_ * 128);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradGammaDTile_ * gradGammaITile_);
         VectorBarrier();
         for (int64_t item = blockIdx_ * gradGammaPer_;
              item < MinOf(gradGammaWork_, blockIdx_ * gradGammaPer_ + gradGammaPer_); ++item) {
             const int64_t dStart = gradGammaDTile_ * (item % gradGammaDTiles_);
             const int64_t dCount = MinOf(gradGammaDTile_, D_ - dStart);
-            const int64_t dPitch = RoundUp(dCount, 16);
+            const int64_t dPitch = RoundUp(dCount, 64);
             const int64_t iStart = gradGammaITile_ * (item / gradGammaDTiles_);
             const int64_t iCount = MinOf(gradGammaITile_, n_ - iStart);
-            // grad_gamma[i, d] = sum[t](dxg[t, i, d] * x[t, i, d])
-            AscendC::LocalTensor<float> dxgWsIn = in0Queue_.AllocTensor<float>();
+            // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_1_productWsIn = in0Queue_.AllocTensor<float>();
             for (int64_t i = 0; i < iCount; ++i) {
-                for (int64_t first = 0; first < T_; first += 4095) {
-                    AscendC::DataCopyPad(
-                        dxgWsIn[T_ * dPitch * i + dPitch * first],
-                        dxgWsGm_[D_ * first * n_ + D_ * iStart + D_ * i + dStart],
-                        AscendC::DataCopyExtParams(MinOf(4095, T_ - first), dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                        AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
-                                                             static_cast<float>(0)));
+                AscendC::DataCopyPad(
+                    sum_1_productWsIn[RoundUp(dCount, 8) * i * n_ * n_ + i * n_ * CeilDiv(dCount, 8) * 16],
+                    sum_1_productWsGm_[D_ * iStart + D_ * i + dStart],
+                    AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(sum_1_productWsIn);
+            sum_1_productWsIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> sum_1_productWsTile = calc1Buf_.Get<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                    AscendC::Muls(sum_1_productWsTile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                  sum_1_productWsIn[RoundUp(dCount, 8) * i * n_ * n_ +
+                                                    i * n_ * CeilDiv(dCount, 8) * 16 + RoundUp(dCount, 8) * k],
+                                  1.0f, RoundUp(dCount, 8));
                 }
             }
-            in0Queue_.EnQue(dxgWsIn);
-            dxgWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+            in0Queue_.FreeTensor(sum_1_productWsIn);
+            AscendC::LocalTensor<float> sum_1_productWsIn1 = in0Queue_.AllocTensor<float>();
             for (int64_t i = 0; i < iCount; ++i) {
-                for (int64_t first1 = 0; first1 < T_; first1 += 4095) {
-                    AscendC::DataCopyPad(xIn[T_ * dPitch * i + dPitch * first1],
-                                         xGm_[D_ * first1 * n_ + D_ * iStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(MinOf(4095, T_ - first1), dCount * 2,
-                                                                    D_ * n_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                AscendC::DataCopyPad(
+                    sum_1_productWsIn1[RoundUp(dCount, 8) * i * n_ * n_ + i * n_ * CeilDiv(dCount, 8) * 16],
+                    sum_1_productWsGm_[D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2 + D_ * iStart + D_ * i + dStart],
+                    AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(sum_1_productWsIn1);
+            sum_1_productWsIn1 = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> sum_1_productWsTile1 = calc2Buf_.Get<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                    AscendC::Muls(sum_1_productWsTile1[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                  sum_1_productWsIn1[RoundUp(dCount, 8) * i * n_ * n_ +
+                                                     i * n_ * CeilDiv(dCount, 8) * 16 + RoundUp(dCount, 8) * k],
+                                  1.0f, RoundUp(dCount, 8));
                 }
             }
-            in1Queue_.EnQue(xIn);
-            xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
-            in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_6Tile = calc1Buf_.Get<float>();
+            in0Queue_.FreeTensor(sum_1_productWsIn1);
             VectorBarrier();
-            AscendC::Duplicate<float>(sum_6Tile, 0.0f, dPitch * iCount);
-            for (int64_t t = 0; t < T_; ++t) {
+            AscendC::Add(sum_1_productWsTile1, sum_1_productWsTile, sum_1_productWsTile1,
+                         dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+            AscendC::LocalTensor<float> sum_1_productWsIn2 = in0Queue_.AllocTensor<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                AscendC::DataCopyPad(
+                    sum_1_productWsIn2[RoundUp(dCount, 8) * i * n_ * n_ + i * n_ * CeilDiv(dCount, 8) * 16],
+                    sum_1_productWsGm_[D_ * n_ * n_ * n_ * 2 + D_ * n_ * n_ * 4 + D_ * iStart + D_ * i + dStart],
+                    AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(sum_1_productWsIn2);
+            sum_1_productWsIn2 = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> sum_1_productWsTile2 = calc3Buf_.Get<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                    AscendC::Muls(sum_1_productWsTile2[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                  sum_1_productWsIn2[RoundUp(dCount, 8) * i * n_ * n_ +
+                                                     i * n_ * CeilDiv(dCount, 8) * 16 + RoundUp(dCount, 8) * k],
+                                  1.0f, RoundUp(dCount, 8));
+                }
+            }
+            in0Queue_.FreeTensor(sum_1_productWsIn2);
+            VectorBarrier();
+            AscendC::Add(sum_1_productWsTile1, sum_1_productWsTile1, sum_1_productWsTile2,
+                         dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Sub(tmp, sum_1_productWsTile, sum_1_productWsTile,
+                         dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+            AscendC::LocalTensor<uint8_t> mask = calc4Buf_.Get<uint8_t>();
+            VectorBarrier();
+            AscendC::CompareScalar(mask, tmp, 0.0f, AscendC::CMPMODE::EQ,
+                                   dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+            VectorBarrier();
+            AscendC::Select(sum_1Tile, mask, sum_1_productWsTile1, sum_1_productWsTile,
+                            AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE,
+                            dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+            AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
+            AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
+                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            in1Queue_.EnQue(gammaIn);
+            gammaIn = in1Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> gammaTile = calc5Buf_.Get<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                AscendC::Muls(gammaTile[dPitch * i], gammaIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
+            }
+            in1Queue_.FreeTensor(gammaIn);
+            if (dPitch <= n_ * n_ * 64 + n_ * 128 && dPitch <= 2040) {
                 VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::MulAddDst(sum_6Tile[dPitch * i], dxgWsIn[T_ * dPitch * i + dPitch * t],
-                                       xTile[T_ * dPitch * i + dPitch * t], dPitch);
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col],
+                                     sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col],
+                                     gammaTile[dPitch * i + col], MinOf(64, dPitch - col), n_ * n_ + n_ * 2,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                    }
+                }
+            } else {
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                        AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                     sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                     gammaTile[dPitch * i], dPitch);
+                    }
                 }
             }
-            in0Queue_.FreeTensor(dxgWsIn);
-            AscendC::LocalTensor<float> grad_gammaOut = out0Queue_.AllocTensor<float>();
+            out0Queue_.EnQue(grad_phiOut);
+            grad_phiOut = out0Queue_.DeQue<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                AscendC::DataCopyPad(grad_phiGm_[D_ * iStart + D_ * i + dStart],
+                                     grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2],
+                                     AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4,
+                                                                ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                                D_ * n_ * 4 - dCount * 4, 0));
+            }
+            out0Queue_.FreeTensor(grad_phiOut);
+            // grad_gamma[i, d] = sum[t](dxg[t, i, d] * x[t, i, d])
+            AscendC::LocalTensor<float> sum_2Tile = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                AscendC::DataCopyPad(
+                    phiIn[RoundUp(dCount, 8) * i * n_ * n_ + i * n_ * CeilDiv(dCount, 8) * 16],
+                    phiGm_[D_ * iStart + D_ * i + dStart],
+                    AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(phiIn);
+            phiIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> phiTile = calc1Buf_.Get<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                    AscendC::Muls(phiTile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                  phiIn[RoundUp(dCount, 8) * i * n_ * n_ + i * n_ * CeilDiv(dCount, 8) * 16 +
+                                        RoundUp(dCount, 8) * k],
+                                  1.0f, RoundUp(dCount, 8));
+                }
+            }
+            in0Queue_.FreeTensor(phiIn);
             VectorBarrier();
-            AscendC::Muls(grad_gammaOut, sum_6Tile, 1.0f, dPitch * iCount);
-            out0Queue_.EnQue(grad_gammaOut);
-            grad_gammaOut = out0Queue_.DeQue<float>();
+            AscendC::Duplicate<float>(sum_2Tile, 0.0f, dPitch * iCount);
+            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::MulAddDst(sum_2Tile[dPitch * i],
+                                       sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                       phiTile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k], dPitch);
+                }
+            }
+            AscendC::LocalTensor<float> grad_gammaOut = out1Queue_.AllocTensor<float>();
+            VectorBarrier();
+            AscendC::Muls(grad_gammaOut, sum_2Tile, 1.0f, dPitch * iCount);
+            out1Queue_.EnQue(grad_gammaOut);
+            grad_gammaOut = out1Queue_.DeQue<float>();
             AscendC::DataCopyPad(
                 grad_gammaGm_[D_ * iStart + dStart], grad_gammaOut,
                 AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
                                            D_ * 4 - dCount * 4, 0));
-            out0Queue_.FreeTensor(grad_gammaOut);
+            out1Queue_.FreeTensor(grad_gammaOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dxgWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_gammaOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_6Tile
-    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1_productWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_phiOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_gammaOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // gammaTile
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<float> gammaGm_;
+    AscendC::GlobalTensor<float> grad_phiGm_;
     AscendC::GlobalTensor<float> grad_gammaGm_;
-    AscendC::GlobalTensor<float> dxgWsGm_;
+    AscendC::GlobalTensor<float> sum_1_productWsGm_;
     int64_t blockIdx_;
     int64_t D_;
-    int64_t T_;
-    int64_t dxgWsStart_;
     int64_t gradGammaDTile_;
     int64_t gradGammaDTiles_;
     int64_t gradGammaITile_;
     int64_t gradGammaPer_;
     int64_t gradGammaWork_;
     int64_t n_;
+    int64_t sum_1_productWsStart_;
+    int64_t ceilGradGammaDTileBy256_;
+};
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradGammaStage(GM_ADDR phi, GM_ADDR gamma, GM_ADDR grad_phi, GM_ADDR grad_gamma,
+                                                       GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradGamma stage;
+    stage.Init(phi, gamma, grad_phi, grad_gamma, workspace, tiling, &pipe);
+    stage.Process();
+}
+
+/// dxg, grad_x, sum_1, grad_phi, sum_2, grad_gamma
+template <typename Element>
+class MhcPreBackwardGradGammaVariant2
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR gamma,
+                                GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR grad_gamma,
+                                GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        T_ = tiling.T;
+        dmixWsStart_ = tiling.dmixWsStart;
+        gradGammaDTile_ = tiling.gradGammaDTile;
+        gradGammaITile_ = tiling.gradGammaITile;
+        gradGammaITiles_ = tiling.gradGammaITiles;
+        gradGammaPer_ = tiling.gradGammaPer;
+        gradGammaWork_ = tiling.gradGammaWork;
+        n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
+        ceilTBy16_ = CeilDiv(T_, 16);
+        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
+        grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_gamma), D_ * n_);
+        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
+                                  T_ * n_ * n_ + T_ * n_ * 2);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, T_ * ceilNN2NBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 1, ceilTBy16_ * 64);
+        pipe->InitBuffer(in2Queue_, 1, T_ * gradGammaDTile_ * 2);
+        pipe->InitBuffer(in3Queue_, 2,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(in4Queue_, 1, T_ * CeilDiv(gradGammaITile_, 8) * 32);
+        pipe->InitBuffer(in5Queue_, 1, gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(in6Queue_, 1, T_ * gradGammaDTile_ * gradGammaITile_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, T_ * gradGammaDTile_ * gradGammaITile_ * 2);
+        pipe->InitBuffer(out1Queue_, 2,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(out2Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc0Buf_, T_ * gradGammaDTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc2Buf_, T_ * ceilNN2NBy16_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilTBy16_ * gradGammaITile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilTBy16_ * gradGammaITile_ * 512);
+        pipe->InitBuffer(calc7Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc8Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc9Buf_, ceilTBy16_ * 512);
+        pipe->InitBuffer(calc10Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc11Buf_,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(calc12Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, T_ * gradGammaDTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, T_ * ceilNN2NBy16_ * 128);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilTBy16_ * gradGammaITile_ * 16);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilTBy16_ * gradGammaITile_ * 128);
+        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilTBy16_ * 128);
+        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
+        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
+        AscendC::Duplicate<float>(
+            calc11Zero, 0.0f, gradGammaDTile_ * gradGammaITile_ * n_ * n_ + gradGammaDTile_ * gradGammaITile_ * n_ * 2);
+        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc12Zero, 0.0f, gradGammaDTile_ * gradGammaITile_);
+        AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
+        for (int64_t first = 0; first < T_; first += 4095) {
+            AscendC::DataCopyPad(
+                dmixWsIn[ceilNN2NBy16_ * first * 16], dmixWsGm_[first * n_ * n_ + first * n_ * 2],
+                AscendC::DataCopyExtParams(MinOf(4095, T_ - first), n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
+                                                     static_cast<float>(0)));
+        }
+        in0Queue_.EnQue(dmixWsIn);
+        dmixWsIn = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> toward_xWsIn = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(
+            toward_xWsIn, toward_xWsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - CeilDiv(T_, 8) * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(toward_xWsIn);
+        toward_xWsIn = in1Queue_.DeQue<float>();
+        const int64_t firstItem = blockIdx_ * gradGammaPer_;
+        const int64_t lastItem = MinOf(gradGammaWork_, blockIdx_ * gradGammaPer_ + gradGammaPer_);
+        AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+        VectorBarrier();
+        for (int64_t block = 0; block < T_ * ceilNN2NBy16_ * 2; block += 255) {
+            AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, T_ * ceilNN2NBy16_ * 2 - block),
+                          AscendC::BrcbRepeatParams(1, 8));
+        }
+        AscendC::LocalTensor<float> minus = calc8Buf_.Get<float>();
+        AscendC::Muls(minus, toward_xWsIn, -1.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> spread2 = calc9Buf_.Get<float>();
+        VectorBarrier();
+        for (int64_t block2 = 0; block2 < ceilTBy16_ * 2; block2 += 255) {
+            AscendC::Brcb(spread2[block2 * 64], minus[block2 * 8], MinOf(255, ceilTBy16_ * 2 - block2),
+                          AscendC::BrcbRepeatParams(1, 8));
+        }
+        for (int64_t strip = (firstItem / gradGammaITiles_); strip < CeilDiv(lastItem, gradGammaITiles_); ++strip) {
+            const int64_t dStart = gradGammaDTile_ * strip;
+            const int64_t dCount = MinOf(gradGammaDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<Element> grad_h_inIn = in2Queue_.AllocTensor<Element>();
+            for (int64_t first1 = 0; first1 < T_; first1 += 4095) {
+                AscendC::DataCopyPad(
+                    grad_h_inIn[dPitch * first1], grad_h_inGm_[D_ * first1 + dStart],
+                    AscendC::DataCopyExtParams(MinOf(4095, T_ - first1), dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                    AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            }
+            in2Queue_.EnQue(grad_h_inIn);
+            grad_h_inIn = in2Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch);
+            in2Queue_.FreeTensor(grad_h_inIn);
+            for (int64_t tile = MaxOf(firstItem - gradGammaITiles_ * strip, 0);
+                 tile < MinOf(gradGammaITiles_, lastItem - gradGammaITiles_ * strip); ++tile) {
+                const int64_t iStart = gradGammaITile_ * tile;
+                const int64_t iCount = MinOf(gradGammaITile_, n_ - iStart);
+                // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> phiIn = in3Queue_.AllocTensor<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(
+                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2], phiGm_[D_ * iStart + D_ * i + dStart],
+                        AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                             static_cast<float>(0)));
+                }
+                in3Queue_.EnQue(phiIn);
+                phiIn = in3Queue_.DeQue<float>();
+                AscendC::Duplicate<float>(dxgTile, 0.0f, T_ * dPitch * iCount);
+                for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first2 = 0; first2 < T_; first2 += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * first2 + col],
+                                        spread[ceilNN2NBy16_ * first2 * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + col],
+                                        MinOf(64, dPitch - col), MinOf(255, T_ - first2),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                }
+                            }
+                        } else {
+                            for (int64_t t = 0; t < T_; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * t + start * 64],
+                                        spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + start * 64], 64,
+                                        MinOf(255, (dPitch / 64) - start),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k +
+                                                             (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                in3Queue_.FreeTensor(phiIn);
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - toward_x[t] * x[t, i,
+                // d] + grad_x_post[t, i, d]
+                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
+                for (int64_t first3 = 0; first3 < T_; first3 += 4095) {
+                    AscendC::DataCopyPad(
+                        h_preIn[RoundUp(iCount, 8) * first3], h_preGm_[first3 * n_ + iStart],
+                        AscendC::DataCopyExtParams(MinOf(4095, T_ - first3), iCount * 4, n_ * 4 - iCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                }
+                in4Queue_.EnQue(h_preIn);
+                h_preIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> h_preTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(T_ - 1), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 8) * 32), ceilTBy16_ * 16);
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Gather(h_preTile[ceilTBy16_ * i * 16], h_preIn, offsets.ReinterpretCast<uint32_t>(), i * 4,
+                                    ceilTBy16_ * 16);
+                }
+                in4Queue_.FreeTensor(h_preIn);
+                AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < ceilTBy16_ * iCount * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preTile[block1 * 8],
+                                  MinOf(255, ceilTBy16_ * iCount * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
+                }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first4 = 0; first4 < T_; first4 += 255) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first4 + col1],
+                                             grad_h_inTile[dPitch * first4 + col1],
+                                             spread1[ceilTBy16_ * i * 128 + first4 * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, T_ - first4),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 1));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(
+                                    tmp[T_ * dPitch * i + dPitch * t + start1 * 64],
+                                    grad_h_inTile[dPitch * t + start1 * 64], spread1[ceilTBy16_ * i * 128 + t * 8], 64,
+                                    MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64],
+                                             spread1[ceilTBy16_ * i * 128 + t * 8], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> gammaIn = in5Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
+                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in5Queue_.EnQue(gammaIn);
+                gammaIn = in5Queue_.DeQue<float>();
+                if (dPitch <= T_ * 64 && dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first5 = 0; first5 < T_; first5 += 255) {
+                                AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * first5 + col2],
+                                                   dxgTile[T_ * dPitch * i + dPitch * first5 + col2],
+                                                   gammaIn[dPitch * i + col2], MinOf(64, dPitch - col2),
+                                                   MinOf(255, T_ - first5),
+                                                   AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * t], dxgTile[T_ * dPitch * i + dPitch * t],
+                                               gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                }
+                AscendC::LocalTensor<Element> xIn = in6Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first6 = 0; first6 < T_; first6 += 4095) {
+                        AscendC::DataCopyPad(
+                            xIn[T_ * dPitch * i + dPitch * first6],
+                            xGm_[D_ * first6 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first6), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                }
+                in6Queue_.EnQue(xIn);
+                xIn = in6Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc7Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in6Queue_.FreeTensor(xIn);
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                            for (int64_t first7 = 0; first7 < T_; first7 += 255) {
+                                AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * first7 + col3], spread2[first7 * 8],
+                                                   xTile[T_ * dPitch * i + dPitch * first7 + col3],
+                                                   MinOf(64, dPitch - col3), MinOf(255, T_ - first7),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * t + start2 * 64], spread2[t * 8],
+                                                   xTile[T_ * dPitch * i + dPitch * t + start2 * 64], 64,
+                                                   MinOf(255, (dPitch / 64) - start2),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(
+                                    tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                    xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<Element> grad_x_postIn = in6Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first8 = 0; first8 < T_; first8 += 4095) {
+                        AscendC::DataCopyPad(
+                            grad_x_postIn[T_ * dPitch * i + dPitch * first8],
+                            grad_x_postGm_[D_ * first8 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first8), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                }
+                in6Queue_.EnQue(grad_x_postIn);
+                grad_x_postIn = in6Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_x_postTile = calc10Buf_.Get<float>();
+                AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in6Queue_.FreeTensor(grad_x_postIn);
+                VectorBarrier();
+                AscendC::Add(tmp, tmp, grad_x_postTile, T_ * dPitch * iCount);
+                AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, T_ * dPitch * iCount);
+                out0Queue_.EnQue(grad_xOut);
+                grad_xOut = out0Queue_.DeQue<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first9 = 0; first9 < T_; first9 += 4095) {
+                        AscendC::DataCopyPad(
+                            grad_xGm_[D_ * first9 * n_ + D_ * iStart + D_ * i + dStart],
+                            grad_xOut[T_ * dPitch * i + dPitch * first9],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first9), dCount * 2,
+                                                       ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                       D_ * n_ * 2 - dCount * 2, 0));
+                    }
+                }
+                out0Queue_.FreeTensor(grad_xOut);
+                // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+                AscendC::LocalTensor<float> sum_1Tile = calc11Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+                for (int64_t t = 0; t < T_; ++t) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col4 = 0; col4 < dPitch; col4 += 64) {
+                                AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col4],
+                                                   spread[ceilNN2NBy16_ * t * 128],
+                                                   xTile[T_ * dPitch * i + dPitch * t + col4], MinOf(64, dPitch - col4),
+                                                   n_ * n_ + n_ * 2,
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, 0));
+                            }
+                        } else {
+                            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                                for (int64_t start3 = 0; start3 < (dPitch / 64); start3 += 255) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + start3 * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + start3 * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start3),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> grad_phiOut = out1Queue_.AllocTensor<float>();
+                if (dPitch <= n_ * n_ * 64 + n_ * 128 && dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t col5 = 0; col5 < dPitch; col5 += 64) {
+                            AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col5],
+                                         sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col5],
+                                         gammaIn[dPitch * i + col5], MinOf(64, dPitch - col5), n_ * n_ + n_ * 2,
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                            AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                         sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                         gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                }
+                out1Queue_.EnQue(grad_phiOut);
+                grad_phiOut = out1Queue_.DeQue<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(grad_phiGm_[D_ * iStart + D_ * i + dStart],
+                                         grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2],
+                                         AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4,
+                                                                    ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                                    D_ * n_ * 4 - dCount * 4, 0));
+                }
+                out1Queue_.FreeTensor(grad_phiOut);
+                in5Queue_.FreeTensor(gammaIn);
+                // grad_gamma[i, d] = sum[t](dxg[t, i, d] * x[t, i, d])
+                AscendC::LocalTensor<float> sum_2Tile = calc12Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_2Tile, 0.0f, dPitch * iCount);
+                for (int64_t t = 0; t < T_; ++t) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::MulAddDst(sum_2Tile[dPitch * i], dxgTile[T_ * dPitch * i + dPitch * t],
+                                           xTile[T_ * dPitch * i + dPitch * t], dPitch);
+                    }
+                }
+                AscendC::LocalTensor<float> grad_gammaOut = out2Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Muls(grad_gammaOut, sum_2Tile, 1.0f, dPitch * iCount);
+                out2Queue_.EnQue(grad_gammaOut);
+                grad_gammaOut = out2Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    grad_gammaGm_[D_ * iStart + dStart], grad_gammaOut,
+                    AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                               D_ * 4 - dCount * 4, 0));
+                out2Queue_.FreeTensor(grad_gammaOut);
+            }
+        }
+        in0Queue_.FreeTensor(dmixWsIn);
+        in1Queue_.FreeTensor(toward_xWsIn);
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // toward_xWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in6Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_phiOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // grad_gammaOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // h_preTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // minus
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // grad_x_postTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // sum_2Tile
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<float> gammaGm_;
+    AscendC::GlobalTensor<Element> grad_x_postGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> grad_phiGm_;
+    AscendC::GlobalTensor<float> grad_gammaGm_;
+    AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t T_;
+    int64_t dmixWsStart_;
+    int64_t gradGammaDTile_;
+    int64_t gradGammaITile_;
+    int64_t gradGammaITiles_;
+    int64_t gradGammaPer_;
+    int64_t gradGammaWork_;
+    int64_t n_;
+    int64_t toward_xWsStart_;
+    int64_t ceilTBy16_;
+    int64_t ceilNN2NBy16_;
 };
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradGammaVariant2Stage(GM_ADDR x, GM_ADDR grad_gamma, GM_ADDR workspace,
+__aicore__ inline void RunMhcPreBackwardGradGammaVariant2Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre,
+                                                               GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x,
+                                                               GM_ADDR grad_phi, GM_ADDR grad_gamma, GM_ADDR workspace,
                                                                const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
     MhcPreBackwardGradGammaVariant2<Element> stage;
-    stage.Init(x, grad_gamma, workspace, tiling, &pipe);
+    stage.Init(x, phi, grad_h_in, h_pre, gamma, grad_x_post, grad_x, grad_phi, grad_gamma, workspace, tiling, &pipe);
     stage.Process();
 }
 
@@ -259,9 +817,9 @@ public:
         gradGammaPer_ = tiling.gradGammaPer;
         gradGammaWork_ = tiling.gradGammaWork;
         n_ = tiling.n;
-        sum_6WsStart_ = tiling.sum_6WsStart;
+        sum_2WsStart_ = tiling.sum_2WsStart;
         grad_gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_gamma), D_ * n_);
-        sum_6WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_6WsStart_), D_ * n_);
+        sum_2WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2WsStart_), D_ * n_);
         pipe->InitBuffer(in0Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
     }
@@ -276,14 +834,14 @@ public:
             const int64_t iStart = gradGammaITile_ * (item / gradGammaDTiles_);
             const int64_t iCount = MinOf(gradGammaITile_, n_ - iStart);
             // grad_gamma[i, d] = sum[t](dxg[t, i, d] * x[t, i, d])
-            AscendC::LocalTensor<float> sum_6WsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_6WsIn, sum_6WsGm_[D_ * iStart + dStart],
+            AscendC::LocalTensor<float> grad_gammaOut = out0Queue_.AllocTensor<float>();
+            AscendC::LocalTensor<float> sum_2WsIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(sum_2WsIn, sum_2WsGm_[D_ * iStart + dStart],
                                  AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in0Queue_.EnQue(sum_6WsIn);
-            sum_6WsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> grad_gammaOut = out0Queue_.AllocTensor<float>();
-            AscendC::Muls(grad_gammaOut, sum_6WsIn, 1.0f, dPitch * iCount);
+            in0Queue_.EnQue(sum_2WsIn);
+            sum_2WsIn = in0Queue_.DeQue<float>();
+            AscendC::Muls(grad_gammaOut, sum_2WsIn, 1.0f, dPitch * iCount);
             out0Queue_.EnQue(grad_gammaOut);
             grad_gammaOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
@@ -291,15 +849,15 @@ public:
                 AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
                                            D_ * 4 - dCount * 4, 0));
             out0Queue_.FreeTensor(grad_gammaOut);
-            in0Queue_.FreeTensor(sum_6WsIn);
+            in0Queue_.FreeTensor(sum_2WsIn);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_6WsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_2WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_gammaOut
     AscendC::GlobalTensor<float> grad_gammaGm_;
-    AscendC::GlobalTensor<float> sum_6WsGm_;
+    AscendC::GlobalTensor<float> sum_2WsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t gradGammaDTile_;
@@ -308,7 +866,7 @@ private:
     int64_t gradGammaPer_;
     int64_t gradGammaWork_;
     int64_t n_;
-    int64_t sum_6WsStart_;
+    int64_t sum_2WsStart_;
 };
 
 /// The stage from start to end.
@@ -318,6 +876,657 @@ __aicore__ inline void RunMhcPreBackwardGradGammaVariant3Stage(GM_ADDR grad_gamm
     AscendC::TPipe pipe;
     MhcPreBackwardGradGammaVariant3 stage;
     stage.Init(grad_gamma, workspace, tiling, &pipe);
+    stage.Process();
+}
+
+/// dxg, grad_x, sum_1, grad_phi, sum_2, grad_gamma
+template <typename Element>
+class MhcPreBackwardGradGammaVariant4
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x,
+                                GM_ADDR grad_phi, GM_ADDR grad_gamma, GM_ADDR workspace,
+                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        T_ = tiling.T;
+        dmixWsStart_ = tiling.dmixWsStart;
+        gradGammaDTile_ = tiling.gradGammaDTile;
+        gradGammaITile_ = tiling.gradGammaITile;
+        gradGammaITiles_ = tiling.gradGammaITiles;
+        gradGammaPer_ = tiling.gradGammaPer;
+        gradGammaWork_ = tiling.gradGammaWork;
+        n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
+        ceilTBy16_ = CeilDiv(T_, 16);
+        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_gamma), D_ * n_);
+        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
+                                  T_ * n_ * n_ + T_ * n_ * 2);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, T_ * ceilNN2NBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 1, ceilTBy16_ * 64);
+        pipe->InitBuffer(in2Queue_, 1, T_ * gradGammaDTile_ * 2);
+        pipe->InitBuffer(in3Queue_, 2,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(in4Queue_, 1, T_ * CeilDiv(gradGammaITile_, 8) * 32);
+        pipe->InitBuffer(in5Queue_, 1, gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(in6Queue_, 1, T_ * gradGammaDTile_ * gradGammaITile_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, T_ * gradGammaDTile_ * gradGammaITile_ * 2);
+        pipe->InitBuffer(out1Queue_, 2,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(out2Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc0Buf_, T_ * gradGammaDTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc2Buf_, T_ * ceilNN2NBy16_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilTBy16_ * gradGammaITile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilTBy16_ * gradGammaITile_ * 512);
+        pipe->InitBuffer(calc7Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc8Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc9Buf_, ceilTBy16_ * 512);
+        pipe->InitBuffer(calc10Buf_,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(calc11Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, T_ * gradGammaDTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, T_ * ceilNN2NBy16_ * 128);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilTBy16_ * gradGammaITile_ * 16);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilTBy16_ * gradGammaITile_ * 128);
+        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilTBy16_ * 128);
+        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
+        AscendC::Duplicate<float>(
+            calc10Zero, 0.0f, gradGammaDTile_ * gradGammaITile_ * n_ * n_ + gradGammaDTile_ * gradGammaITile_ * n_ * 2);
+        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc11Zero, 0.0f, gradGammaDTile_ * gradGammaITile_);
+        AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
+        for (int64_t first = 0; first < T_; first += 4095) {
+            AscendC::DataCopyPad(
+                dmixWsIn[ceilNN2NBy16_ * first * 16], dmixWsGm_[first * n_ * n_ + first * n_ * 2],
+                AscendC::DataCopyExtParams(MinOf(4095, T_ - first), n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
+                                                     static_cast<float>(0)));
+        }
+        in0Queue_.EnQue(dmixWsIn);
+        dmixWsIn = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> toward_xWsIn = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(
+            toward_xWsIn, toward_xWsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - CeilDiv(T_, 8) * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(toward_xWsIn);
+        toward_xWsIn = in1Queue_.DeQue<float>();
+        const int64_t firstItem = blockIdx_ * gradGammaPer_;
+        const int64_t lastItem = MinOf(gradGammaWork_, blockIdx_ * gradGammaPer_ + gradGammaPer_);
+        AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+        VectorBarrier();
+        for (int64_t block = 0; block < T_ * ceilNN2NBy16_ * 2; block += 255) {
+            AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, T_ * ceilNN2NBy16_ * 2 - block),
+                          AscendC::BrcbRepeatParams(1, 8));
+        }
+        AscendC::LocalTensor<float> minus = calc8Buf_.Get<float>();
+        AscendC::Muls(minus, toward_xWsIn, -1.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> spread2 = calc9Buf_.Get<float>();
+        VectorBarrier();
+        for (int64_t block2 = 0; block2 < ceilTBy16_ * 2; block2 += 255) {
+            AscendC::Brcb(spread2[block2 * 64], minus[block2 * 8], MinOf(255, ceilTBy16_ * 2 - block2),
+                          AscendC::BrcbRepeatParams(1, 8));
+        }
+        for (int64_t strip = (firstItem / gradGammaITiles_); strip < CeilDiv(lastItem, gradGammaITiles_); ++strip) {
+            const int64_t dStart = gradGammaDTile_ * strip;
+            const int64_t dCount = MinOf(gradGammaDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<Element> grad_h_inIn = in2Queue_.AllocTensor<Element>();
+            for (int64_t first1 = 0; first1 < T_; first1 += 4095) {
+                AscendC::DataCopyPad(
+                    grad_h_inIn[dPitch * first1], grad_h_inGm_[D_ * first1 + dStart],
+                    AscendC::DataCopyExtParams(MinOf(4095, T_ - first1), dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                    AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            }
+            in2Queue_.EnQue(grad_h_inIn);
+            grad_h_inIn = in2Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch);
+            in2Queue_.FreeTensor(grad_h_inIn);
+            for (int64_t tile = MaxOf(firstItem - gradGammaITiles_ * strip, 0);
+                 tile < MinOf(gradGammaITiles_, lastItem - gradGammaITiles_ * strip); ++tile) {
+                const int64_t iStart = gradGammaITile_ * tile;
+                const int64_t iCount = MinOf(gradGammaITile_, n_ - iStart);
+                // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> phiIn = in3Queue_.AllocTensor<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(
+                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2], phiGm_[D_ * iStart + D_ * i + dStart],
+                        AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                             static_cast<float>(0)));
+                }
+                in3Queue_.EnQue(phiIn);
+                phiIn = in3Queue_.DeQue<float>();
+                AscendC::Duplicate<float>(dxgTile, 0.0f, T_ * dPitch * iCount);
+                for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first2 = 0; first2 < T_; first2 += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * first2 + col],
+                                        spread[ceilNN2NBy16_ * first2 * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + col],
+                                        MinOf(64, dPitch - col), MinOf(255, T_ - first2),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                }
+                            }
+                        } else {
+                            for (int64_t t = 0; t < T_; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * t + start * 64],
+                                        spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + start * 64], 64,
+                                        MinOf(255, (dPitch / 64) - start),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k +
+                                                             (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                in3Queue_.FreeTensor(phiIn);
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - toward_x[t] * x[t, i,
+                // d] + 0.0
+                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
+                for (int64_t first3 = 0; first3 < T_; first3 += 4095) {
+                    AscendC::DataCopyPad(
+                        h_preIn[RoundUp(iCount, 8) * first3], h_preGm_[first3 * n_ + iStart],
+                        AscendC::DataCopyExtParams(MinOf(4095, T_ - first3), iCount * 4, n_ * 4 - iCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                }
+                in4Queue_.EnQue(h_preIn);
+                h_preIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> h_preTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(T_ - 1), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 8) * 32), ceilTBy16_ * 16);
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Gather(h_preTile[ceilTBy16_ * i * 16], h_preIn, offsets.ReinterpretCast<uint32_t>(), i * 4,
+                                    ceilTBy16_ * 16);
+                }
+                in4Queue_.FreeTensor(h_preIn);
+                AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < ceilTBy16_ * iCount * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preTile[block1 * 8],
+                                  MinOf(255, ceilTBy16_ * iCount * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
+                }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first4 = 0; first4 < T_; first4 += 255) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first4 + col1],
+                                             grad_h_inTile[dPitch * first4 + col1],
+                                             spread1[ceilTBy16_ * i * 128 + first4 * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, T_ - first4),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 1));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(
+                                    tmp[T_ * dPitch * i + dPitch * t + start1 * 64],
+                                    grad_h_inTile[dPitch * t + start1 * 64], spread1[ceilTBy16_ * i * 128 + t * 8], 64,
+                                    MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64],
+                                             spread1[ceilTBy16_ * i * 128 + t * 8], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> gammaIn = in5Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
+                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in5Queue_.EnQue(gammaIn);
+                gammaIn = in5Queue_.DeQue<float>();
+                if (dPitch <= T_ * 64 && dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first5 = 0; first5 < T_; first5 += 255) {
+                                AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * first5 + col2],
+                                                   dxgTile[T_ * dPitch * i + dPitch * first5 + col2],
+                                                   gammaIn[dPitch * i + col2], MinOf(64, dPitch - col2),
+                                                   MinOf(255, T_ - first5),
+                                                   AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * t], dxgTile[T_ * dPitch * i + dPitch * t],
+                                               gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                }
+                AscendC::LocalTensor<Element> xIn = in6Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first6 = 0; first6 < T_; first6 += 4095) {
+                        AscendC::DataCopyPad(
+                            xIn[T_ * dPitch * i + dPitch * first6],
+                            xGm_[D_ * first6 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first6), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                }
+                in6Queue_.EnQue(xIn);
+                xIn = in6Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc7Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in6Queue_.FreeTensor(xIn);
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                            for (int64_t first7 = 0; first7 < T_; first7 += 255) {
+                                AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * first7 + col3], spread2[first7 * 8],
+                                                   xTile[T_ * dPitch * i + dPitch * first7 + col3],
+                                                   MinOf(64, dPitch - col3), MinOf(255, T_ - first7),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * t + start2 * 64], spread2[t * 8],
+                                                   xTile[T_ * dPitch * i + dPitch * t + start2 * 64], 64,
+                                                   MinOf(255, (dPitch / 64) - start2),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(
+                                    tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                    xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                }
+                VectorBarrier();
+                AscendC::Adds(tmp, tmp, 0.0f, T_ * dPitch * iCount);
+                AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, T_ * dPitch * iCount);
+                out0Queue_.EnQue(grad_xOut);
+                grad_xOut = out0Queue_.DeQue<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first8 = 0; first8 < T_; first8 += 4095) {
+                        AscendC::DataCopyPad(
+                            grad_xGm_[D_ * first8 * n_ + D_ * iStart + D_ * i + dStart],
+                            grad_xOut[T_ * dPitch * i + dPitch * first8],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first8), dCount * 2,
+                                                       ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                       D_ * n_ * 2 - dCount * 2, 0));
+                    }
+                }
+                out0Queue_.FreeTensor(grad_xOut);
+                // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+                AscendC::LocalTensor<float> sum_1Tile = calc10Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+                for (int64_t t = 0; t < T_; ++t) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col4 = 0; col4 < dPitch; col4 += 64) {
+                                AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col4],
+                                                   spread[ceilNN2NBy16_ * t * 128],
+                                                   xTile[T_ * dPitch * i + dPitch * t + col4], MinOf(64, dPitch - col4),
+                                                   n_ * n_ + n_ * 2,
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, 0));
+                            }
+                        } else {
+                            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                                for (int64_t start3 = 0; start3 < (dPitch / 64); start3 += 255) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + start3 * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + start3 * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start3),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> grad_phiOut = out1Queue_.AllocTensor<float>();
+                if (dPitch <= n_ * n_ * 64 + n_ * 128 && dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t col5 = 0; col5 < dPitch; col5 += 64) {
+                            AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col5],
+                                         sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col5],
+                                         gammaIn[dPitch * i + col5], MinOf(64, dPitch - col5), n_ * n_ + n_ * 2,
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                            AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                         sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                         gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                }
+                out1Queue_.EnQue(grad_phiOut);
+                grad_phiOut = out1Queue_.DeQue<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(grad_phiGm_[D_ * iStart + D_ * i + dStart],
+                                         grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2],
+                                         AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4,
+                                                                    ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                                    D_ * n_ * 4 - dCount * 4, 0));
+                }
+                out1Queue_.FreeTensor(grad_phiOut);
+                in5Queue_.FreeTensor(gammaIn);
+                // grad_gamma[i, d] = sum[t](dxg[t, i, d] * x[t, i, d])
+                AscendC::LocalTensor<float> sum_2Tile = calc11Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_2Tile, 0.0f, dPitch * iCount);
+                for (int64_t t = 0; t < T_; ++t) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::MulAddDst(sum_2Tile[dPitch * i], dxgTile[T_ * dPitch * i + dPitch * t],
+                                           xTile[T_ * dPitch * i + dPitch * t], dPitch);
+                    }
+                }
+                AscendC::LocalTensor<float> grad_gammaOut = out2Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Muls(grad_gammaOut, sum_2Tile, 1.0f, dPitch * iCount);
+                out2Queue_.EnQue(grad_gammaOut);
+                grad_gammaOut = out2Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    grad_gammaGm_[D_ * iStart + dStart], grad_gammaOut,
+                    AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                               D_ * 4 - dCount * 4, 0));
+                out2Queue_.FreeTensor(grad_gammaOut);
+            }
+        }
+        in0Queue_.FreeTensor(dmixWsIn);
+        in1Queue_.FreeTensor(toward_xWsIn);
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // toward_xWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in6Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_phiOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // grad_gammaOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // h_preTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // minus
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // sum_2Tile
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<float> gammaGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> grad_phiGm_;
+    AscendC::GlobalTensor<float> grad_gammaGm_;
+    AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t T_;
+    int64_t dmixWsStart_;
+    int64_t gradGammaDTile_;
+    int64_t gradGammaITile_;
+    int64_t gradGammaITiles_;
+    int64_t gradGammaPer_;
+    int64_t gradGammaWork_;
+    int64_t n_;
+    int64_t toward_xWsStart_;
+    int64_t ceilTBy16_;
+    int64_t ceilNN2NBy16_;
+};
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradGammaVariant4Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre,
+                                                               GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR grad_phi,
+                                                               GM_ADDR grad_gamma, GM_ADDR workspace,
+                                                               const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradGammaVariant4<Element> stage;
+    stage.Init(x, phi, grad_h_in, h_pre, gamma, grad_x, grad_phi, grad_gamma, workspace, tiling, &pipe);
+    stage.Process();
+}
+
+/// grad_phi, sum_2, grad_gamma
+class MhcPreBackwardGradGammaVariant5
+{
+public:
+    __aicore__ inline void Init(GM_ADDR phi, GM_ADDR gamma, GM_ADDR grad_phi, GM_ADDR grad_gamma, GM_ADDR workspace,
+                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        gradGammaDTile_ = tiling.gradGammaDTile;
+        gradGammaDTiles_ = tiling.gradGammaDTiles;
+        gradGammaITile_ = tiling.gradGammaITile;
+        gradGammaPer_ = tiling.gradGammaPer;
+        gradGammaWork_ = tiling.gradGammaWork;
+        n_ = tiling.n;
+        sum_1WsStart_ = tiling.sum_1WsStart;
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
+        grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_gamma), D_ * n_);
+        sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
+                                   D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        pipe->InitBuffer(in0Queue_, 3,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(in1Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2,
+                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
+        pipe->InitBuffer(out1Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc0Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
+    }
+
+    __aicore__ inline void Process()
+    {
+        for (int64_t item = blockIdx_ * gradGammaPer_;
+             item < MinOf(gradGammaWork_, blockIdx_ * gradGammaPer_ + gradGammaPer_); ++item) {
+            const int64_t dStart = gradGammaDTile_ * (item % gradGammaDTiles_);
+            const int64_t dCount = MinOf(gradGammaDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 8);
+            const int64_t iStart = gradGammaITile_ * (item / gradGammaDTiles_);
+            const int64_t iCount = MinOf(gradGammaITile_, n_ - iStart);
+            // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+            AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
+            AscendC::LocalTensor<float> sum_1WsIn = in0Queue_.AllocTensor<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                AscendC::DataCopyPad(
+                    sum_1WsIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2], sum_1WsGm_[D_ * iStart + D_ * i + dStart],
+                    AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(sum_1WsIn);
+            sum_1WsIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
+                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            in1Queue_.EnQue(gammaIn);
+            gammaIn = in1Queue_.DeQue<float>();
+            if (dPitch <= n_ * n_ * 64 + n_ * 128 && dPitch <= 2040) {
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col],
+                                     sum_1WsIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col],
+                                     gammaIn[dPitch * i + col], MinOf(64, dPitch - col), n_ * n_ + n_ * 2,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                    }
+                }
+            } else {
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                        AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                     sum_1WsIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                     gammaIn[dPitch * i], dPitch);
+                    }
+                }
+            }
+            out0Queue_.EnQue(grad_phiOut);
+            grad_phiOut = out0Queue_.DeQue<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                AscendC::DataCopyPad(grad_phiGm_[D_ * iStart + D_ * i + dStart],
+                                     grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2],
+                                     AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4,
+                                                                ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                                D_ * n_ * 4 - dCount * 4, 0));
+            }
+            out0Queue_.FreeTensor(grad_phiOut);
+            in1Queue_.FreeTensor(gammaIn);
+            // grad_gamma[i, d] = sum[t](dxg[t, i, d] * x[t, i, d])
+            AscendC::LocalTensor<float> sum_2Tile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                AscendC::DataCopyPad(
+                    phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2], phiGm_[D_ * iStart + D_ * i + dStart],
+                    AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(phiIn);
+            phiIn = in0Queue_.DeQue<float>();
+            VectorBarrier();
+            AscendC::Duplicate<float>(sum_2Tile, 0.0f, dPitch * iCount);
+            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::MulAddDst(sum_2Tile[dPitch * i],
+                                       sum_1WsIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                       phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k], dPitch);
+                }
+            }
+            in0Queue_.FreeTensor(sum_1WsIn);
+            in0Queue_.FreeTensor(phiIn);
+            AscendC::LocalTensor<float> grad_gammaOut = out1Queue_.AllocTensor<float>();
+            VectorBarrier();
+            AscendC::Muls(grad_gammaOut, sum_2Tile, 1.0f, dPitch * iCount);
+            out1Queue_.EnQue(grad_gammaOut);
+            grad_gammaOut = out1Queue_.DeQue<float>();
+            AscendC::DataCopyPad(
+                grad_gammaGm_[D_ * iStart + dStart], grad_gammaOut,
+                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                           D_ * 4 - dCount * 4, 0));
+            out1Queue_.FreeTensor(grad_gammaOut);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1WsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_phiOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_gammaOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_2Tile
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<float> gammaGm_;
+    AscendC::GlobalTensor<float> grad_phiGm_;
+    AscendC::GlobalTensor<float> grad_gammaGm_;
+    AscendC::GlobalTensor<float> sum_1WsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t gradGammaDTile_;
+    int64_t gradGammaDTiles_;
+    int64_t gradGammaITile_;
+    int64_t gradGammaPer_;
+    int64_t gradGammaWork_;
+    int64_t n_;
+    int64_t sum_1WsStart_;
+};
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradGammaVariant5Stage(GM_ADDR phi, GM_ADDR gamma, GM_ADDR grad_phi,
+                                                               GM_ADDR grad_gamma, GM_ADDR workspace,
+                                                               const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradGammaVariant5 stage;
+    stage.Init(phi, gamma, grad_phi, grad_gamma, workspace, tiling, &pipe);
     stage.Process();
 }
 

@@ -54,13 +54,13 @@ public:
                 const int64_t kStart = gradPhiKTile_ * tile;
                 const int64_t kCount = MinOf(gradPhiKTile_, n_ * n_ + n_ * 2 - kStart);
                 // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+                AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[D_ * kStart * n_ + D_ * i + dStart],
                                      AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(sum_1WsIn);
                 sum_1WsIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
                 if (dPitch <= kCount * 64 && dPitch <= 2040) {
                     for (int64_t col = 0; col < dPitch; col += 64) {
                         for (int64_t first = 0; first < kCount; first += 255) {
@@ -143,9 +143,7 @@ public:
         pipe->InitBuffer(calc1Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
         pipe->InitBuffer(calc2Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
         pipe->InitBuffer(calc3Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilGradPhiDTileBy256_ * gradPhiKTile_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilGradPhiDTileBy256_ * gradPhiKTile_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -159,11 +157,7 @@ public:
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, gradPhiDTile_ * gradPhiKTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradPhiDTile_ * gradPhiKTile_);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradPhiDTile_ * gradPhiKTile_);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradPhiDTileBy256_ * gradPhiKTile_ * 64);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilGradPhiDTileBy256_ * gradPhiKTile_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * gradPhiPer_; item < MinOf(gradPhiWork_, blockIdx_ * gradPhiPer_ + gradPhiPer_);
              ++item) {
@@ -174,13 +168,14 @@ public:
             const int64_t kCount = MinOf(gradPhiKTile_, n_ * n_ + n_ * 2 - kStart);
             const int64_t i = (((item / gradPhiDTiles_)) / gradPhiKTiles_);
             // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
+            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> sum_1_productWsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(sum_1_productWsIn, sum_1_productWsGm_[D_ * kStart * n_ + D_ * i + dStart],
                                  AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1_productWsIn);
             sum_1_productWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1_productWsTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_1_productWsTile = calc1Buf_.Get<float>();
             for (int64_t k = 0; k < kCount; ++k) {
                 AscendC::Muls(sum_1_productWsTile[dPitch * k], sum_1_productWsIn[RoundUp(dCount, 8) * k], 1.0f,
                               RoundUp(dCount, 8));
@@ -194,12 +189,14 @@ public:
                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1_productWsIn1);
             sum_1_productWsIn1 = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1_productWsTile1 = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_1_productWsTile1 = calc2Buf_.Get<float>();
             for (int64_t k = 0; k < kCount; ++k) {
                 AscendC::Muls(sum_1_productWsTile1[dPitch * k], sum_1_productWsIn1[RoundUp(dCount, 8) * k], 1.0f,
                               RoundUp(dCount, 8));
             }
             in0Queue_.FreeTensor(sum_1_productWsIn1);
+            VectorBarrier();
+            AscendC::Add(sum_1_productWsTile1, sum_1_productWsTile, sum_1_productWsTile1, dPitch * kCount);
             AscendC::LocalTensor<float> sum_1_productWsIn2 = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(
                 sum_1_productWsIn2,
@@ -208,26 +205,23 @@ public:
                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1_productWsIn2);
             sum_1_productWsIn2 = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1_productWsTile2 = calc2Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_1_productWsTile2 = calc3Buf_.Get<float>();
             for (int64_t k = 0; k < kCount; ++k) {
                 AscendC::Muls(sum_1_productWsTile2[dPitch * k], sum_1_productWsIn2[RoundUp(dCount, 8) * k], 1.0f,
                               RoundUp(dCount, 8));
             }
             in0Queue_.FreeTensor(sum_1_productWsIn2);
-            AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Add(tmp, sum_1_productWsTile, sum_1_productWsTile1, dPitch * kCount);
+            AscendC::Add(sum_1_productWsTile1, sum_1_productWsTile1, sum_1_productWsTile2, dPitch * kCount);
+            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Add(tmp, tmp, sum_1_productWsTile2, dPitch * kCount);
-            AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
-            AscendC::Sub(tmp1, sum_1_productWsTile, sum_1_productWsTile, dPitch * kCount);
-            AscendC::LocalTensor<uint8_t> mask = calc6Buf_.Get<uint8_t>();
+            AscendC::Sub(tmp, sum_1_productWsTile, sum_1_productWsTile, dPitch * kCount);
+            AscendC::LocalTensor<uint8_t> mask = calc4Buf_.Get<uint8_t>();
             VectorBarrier();
-            AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::EQ, dPitch * kCount);
+            AscendC::CompareScalar(mask, tmp, 0.0f, AscendC::CMPMODE::EQ, dPitch * kCount);
             VectorBarrier();
-            AscendC::Select(sum_1Tile, mask, tmp, sum_1_productWsTile, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE,
-                            dPitch * kCount);
+            AscendC::Select(sum_1Tile, mask, sum_1_productWsTile1, sum_1_productWsTile,
+                            AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, dPitch * kCount);
             AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
             AscendC::Muls(grad_phiOut, sum_1Tile, 1.0f, dPitch * kCount);
@@ -244,13 +238,11 @@ public:
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1_productWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_phiOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1_productWsTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1_productWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // mask
     AscendC::GlobalTensor<float> grad_phiGm_;
     AscendC::GlobalTensor<float> sum_1_productWsGm_;
     int64_t blockIdx_;
@@ -281,41 +273,39 @@ template <typename Element>
 class MhcPreBackwardGradPhiVariant3
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
-                                GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR workspace,
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR grad_x_post,
+                                GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR workspace,
                                 const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         D_ = tiling.D;
         T_ = tiling.T;
         dmixWsStart_ = tiling.dmixWsStart;
-        drmsWsStart_ = tiling.drmsWsStart;
         gradPhiDTile_ = tiling.gradPhiDTile;
         gradPhiITile_ = tiling.gradPhiITile;
         gradPhiITiles_ = tiling.gradPhiITiles;
         gradPhiPer_ = tiling.gradPhiPer;
         gradPhiWork_ = tiling.gradPhiWork;
         n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
         ceilTBy16_ = CeilDiv(T_, 16);
-        ceilTBy8_ = CeilDiv(T_, 8);
         ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
         grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
         pipe->InitBuffer(in0Queue_, 1, T_ * ceilNN2NBy16_ * 64);
-        pipe->InitBuffer(in1Queue_, 2, ceilTBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 1, ceilTBy16_ * 64);
         pipe->InitBuffer(in2Queue_, 1, T_ * gradPhiDTile_ * 2);
         pipe->InitBuffer(in3Queue_, 2,
                          gradPhiDTile_ * gradPhiITile_ * n_ * n_ * 4 + gradPhiDTile_ * gradPhiITile_ * n_ * 8);
-        pipe->InitBuffer(in4Queue_, 1, T_ * CeilDiv(gradPhiITile_, 8) * 32);
+        pipe->InitBuffer(in4Queue_, 2, T_ * CeilDiv(gradPhiITile_, 8) * 32);
         pipe->InitBuffer(in5Queue_, 1, T_ * gradPhiDTile_ * gradPhiITile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, T_ * gradPhiDTile_ * gradPhiITile_ * 2);
         pipe->InitBuffer(out1Queue_, 2,
@@ -326,13 +316,11 @@ public:
         pipe->InitBuffer(calc3Buf_, ceilTBy16_ * gradPhiITile_ * 64);
         pipe->InitBuffer(calc4Buf_, ceilTBy16_ * 64);
         pipe->InitBuffer(calc5Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc6Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc7Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc8Buf_, ceilTBy16_ * gradPhiITile_ * 512);
+        pipe->InitBuffer(calc6Buf_, ceilTBy16_ * gradPhiITile_ * 512);
+        pipe->InitBuffer(calc7Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilTBy16_ * 512);
         pipe->InitBuffer(calc9Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc10Buf_, ceilTBy16_ * 64);
-        pipe->InitBuffer(calc11Buf_, ceilTBy16_ * 512);
-        pipe->InitBuffer(calc12Buf_,
+        pipe->InitBuffer(calc10Buf_,
                          gradPhiDTile_ * gradPhiITile_ * n_ * n_ * 4 + gradPhiDTile_ * gradPhiITile_ * n_ * 8);
     }
 
@@ -351,19 +339,15 @@ public:
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilTBy16_ * gradPhiITile_ * 128);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilTBy16_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilTBy16_ * gradPhiITile_ * 128);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilTBy16_ * 128);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
         AscendC::Duplicate<float>(calc9Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilTBy16_ * 16);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilTBy16_ * 128);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f,
+        AscendC::Duplicate<float>(calc10Zero, 0.0f,
                                   gradPhiDTile_ * gradPhiITile_ * n_ * n_ + gradPhiDTile_ * gradPhiITile_ * n_ * 2);
         AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
         for (int64_t first = 0; first < T_; first += 4095) {
@@ -375,24 +359,26 @@ public:
         }
         in0Queue_.EnQue(dmixWsIn);
         dmixWsIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> drmsWsIn = in1Queue_.AllocTensor<float>();
+        AscendC::LocalTensor<float> toward_xWsIn = in1Queue_.AllocTensor<float>();
         AscendC::DataCopyPad(
-            drmsWsIn, drmsWsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
-            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
-        in1Queue_.EnQue(drmsWsIn);
-        drmsWsIn = in1Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(
-            inv_rmsIn, inv_rmsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
-            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
-        in1Queue_.EnQue(inv_rmsIn);
-        inv_rmsIn = in1Queue_.DeQue<float>();
+            toward_xWsIn, toward_xWsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - CeilDiv(T_, 8) * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(toward_xWsIn);
+        toward_xWsIn = in1Queue_.DeQue<float>();
         const int64_t firstItem = blockIdx_ * gradPhiPer_;
         const int64_t lastItem = MinOf(gradPhiWork_, blockIdx_ * gradPhiPer_ + gradPhiPer_);
         AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
         VectorBarrier();
         for (int64_t block = 0; block < T_ * ceilNN2NBy16_ * 2; block += 255) {
             AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, T_ * ceilNN2NBy16_ * 2 - block),
+                          AscendC::BrcbRepeatParams(1, 8));
+        }
+        AscendC::LocalTensor<float> minus = calc7Buf_.Get<float>();
+        AscendC::Muls(minus, toward_xWsIn, -1.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> spread2 = calc8Buf_.Get<float>();
+        VectorBarrier();
+        for (int64_t block2 = 0; block2 < ceilTBy16_ * 2; block2 += 255) {
+            AscendC::Brcb(spread2[block2 * 64], minus[block2 * 8], MinOf(255, ceilTBy16_ * 2 - block2),
                           AscendC::BrcbRepeatParams(1, 8));
         }
         for (int64_t strip = (firstItem / gradPhiITiles_); strip < CeilDiv(lastItem, gradPhiITiles_); ++strip) {
@@ -417,6 +403,7 @@ public:
                 const int64_t iStart = gradPhiITile_ * tile;
                 const int64_t iCount = MinOf(gradPhiITile_, n_ - iStart);
                 // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<float> phiIn = in3Queue_.AllocTensor<float>();
                 for (int64_t i = 0; i < iCount; ++i) {
                     AscendC::DataCopyPad(
@@ -427,7 +414,6 @@ public:
                 }
                 in3Queue_.EnQue(phiIn);
                 phiIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
                 AscendC::Duplicate<float>(dxgTile, 0.0f, T_ * dPitch * iCount);
                 for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
                     VectorBarrier();
@@ -466,8 +452,8 @@ public:
                     }
                 }
                 in3Queue_.FreeTensor(phiIn);
-                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 /
-                // (D*n) * x[t, i, d] + grad_x_post[t, i, d]
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - toward_x[t] * x[t, i, d] +
+                // grad_x_post[t, i, d]
                 AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
                 for (int64_t first3 = 0; first3 < T_; first3 += 4095) {
                     AscendC::DataCopyPad(
@@ -490,40 +476,8 @@ public:
                                     ceilTBy16_ * 16);
                 }
                 in4Queue_.FreeTensor(h_preIn);
-                AscendC::LocalTensor<Element> xIn = in5Queue_.AllocTensor<Element>();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t first4 = 0; first4 < T_; first4 += 4095) {
-                        AscendC::DataCopyPad(
-                            xIn[T_ * dPitch * i + dPitch * first4],
-                            xGm_[D_ * first4 * n_ + D_ * iStart + D_ * i + dStart],
-                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first4), dCount * 2, D_ * n_ * 2 - dCount * 2,
-                                                       0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    }
-                }
-                in5Queue_.EnQue(xIn);
-                xIn = in5Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc5Buf_.Get<float>();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
-                in5Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<Element> grad_x_postIn = in5Queue_.AllocTensor<Element>();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t first5 = 0; first5 < T_; first5 += 4095) {
-                        AscendC::DataCopyPad(
-                            grad_x_postIn[T_ * dPitch * i + dPitch * first5],
-                            grad_x_postGm_[D_ * first5 * n_ + D_ * iStart + D_ * i + dStart],
-                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first5), dCount * 2, D_ * n_ * 2 - dCount * 2,
-                                                       0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    }
-                }
-                in5Queue_.EnQue(grad_x_postIn);
-                grad_x_postIn = in5Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> grad_x_postTile = calc6Buf_.Get<float>();
-                AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
-                in5Queue_.FreeTensor(grad_x_postIn);
-                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread1 = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t block1 = 0; block1 < ceilTBy16_ * iCount * 2; block1 += 255) {
                     AscendC::Brcb(spread1[block1 * 64], h_preTile[block1 * 8],
@@ -533,11 +487,11 @@ public:
                 for (int64_t i = 0; i < iCount; ++i) {
                     if (dPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                            for (int64_t first6 = 0; first6 < T_; first6 += 255) {
-                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first6 + col1],
-                                             grad_h_inTile[dPitch * first6 + col1],
-                                             spread1[ceilTBy16_ * i * 128 + first6 * 8], MinOf(64, dPitch - col1),
-                                             MinOf(255, T_ - first6),
+                            for (int64_t first4 = 0; first4 < T_; first4 += 255) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first4 + col1],
+                                             grad_h_inTile[dPitch * first4 + col1],
+                                             spread1[ceilTBy16_ * i * 128 + first4 * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, T_ - first4),
                                              AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 1));
                             }
                         }
@@ -558,55 +512,70 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> tmp1 = calc9Buf_.Get<float>();
-                AscendC::Muls(tmp1, dxgTile, 1.0f, T_ * dPitch * iCount);
+                AscendC::Muls(dxgTile, dxgTile, 1.0f, T_ * dPitch * iCount);
                 VectorBarrier();
-                AscendC::Add(tmp, tmp, tmp1, T_ * dPitch * iCount);
-                AscendC::LocalTensor<float> tmp2 = calc10Buf_.Get<float>();
-                AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, ceilTBy16_ * 16);
-                VectorBarrier();
-                AscendC::Mul(tmp2, inv_rmsIn, tmp2, ceilTBy16_ * 16);
-                VectorBarrier();
-                AscendC::Mul(tmp2, drmsWsIn, tmp2, ceilTBy16_ * 16);
-                VectorBarrier();
-                AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), ceilTBy16_ * 16);
-                AscendC::LocalTensor<float> tmp3 = calc9Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread2 = calc11Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t block2 = 0; block2 < ceilTBy16_ * 2; block2 += 255) {
-                    AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8], MinOf(255, ceilTBy16_ * 2 - block2),
-                                  AscendC::BrcbRepeatParams(1, 8));
+                AscendC::Add(tmp, tmp, dxgTile, T_ * dPitch * iCount);
+                AscendC::LocalTensor<Element> xIn = in5Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first5 = 0; first5 < T_; first5 += 4095) {
+                        AscendC::DataCopyPad(
+                            xIn[T_ * dPitch * i + dPitch * first5],
+                            xGm_[D_ * first5 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first5), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
                 }
+                in5Queue_.EnQue(xIn);
+                xIn = in5Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in5Queue_.FreeTensor(xIn);
                 VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
                     if (dPitch <= 2040) {
                         for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
-                            for (int64_t first7 = 0; first7 < T_; first7 += 255) {
-                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * first7 + col2], spread2[first7 * 8],
-                                             xTile[T_ * dPitch * i + dPitch * first7 + col2], MinOf(64, dPitch - col2),
-                                             MinOf(255, T_ - first7),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            for (int64_t first6 = 0; first6 < T_; first6 += 255) {
+                                AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * first6 + col2], spread2[first6 * 8],
+                                                   xTile[T_ * dPitch * i + dPitch * first6 + col2],
+                                                   MinOf(64, dPitch - col2), MinOf(255, T_ - first6),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
                             }
                         }
                     } else {
                         for (int64_t t = 0; t < T_; ++t) {
                             for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
-                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + start2 * 64], spread2[t * 8],
-                                             xTile[T_ * dPitch * i + dPitch * t + start2 * 64], 64,
-                                             MinOf(255, (dPitch / 64) - start2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * t + start2 * 64], spread2[t * 8],
+                                                   xTile[T_ * dPitch * i + dPitch * t + start2 * 64], 64,
+                                                   MinOf(255, (dPitch / 64) - start2),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
-                                             xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
-                                             dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(
+                                    tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                    xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
                     }
                 }
-                VectorBarrier();
-                AscendC::Sub(tmp, tmp, tmp3, T_ * dPitch * iCount);
+                AscendC::LocalTensor<Element> grad_x_postIn = in5Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first7 = 0; first7 < T_; first7 += 4095) {
+                        AscendC::DataCopyPad(
+                            grad_x_postIn[T_ * dPitch * i + dPitch * first7],
+                            grad_x_postGm_[D_ * first7 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first7), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                }
+                in5Queue_.EnQue(grad_x_postIn);
+                grad_x_postIn = in5Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_x_postTile = calc9Buf_.Get<float>();
+                AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in5Queue_.FreeTensor(grad_x_postIn);
                 VectorBarrier();
                 AscendC::Add(tmp, tmp, grad_x_postTile, T_ * dPitch * iCount);
                 AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
@@ -626,7 +595,7 @@ public:
                 }
                 out0Queue_.FreeTensor(grad_xOut);
                 // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
-                AscendC::LocalTensor<float> sum_1Tile = calc12Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc10Buf_.Get<float>();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
                 for (int64_t t = 0; t < T_; ++t) {
                     VectorBarrier();
@@ -677,13 +646,12 @@ public:
             }
         }
         in0Queue_.FreeTensor(dmixWsIn);
-        in1Queue_.FreeTensor(drmsWsIn);
-        in1Queue_.FreeTensor(inv_rmsIn);
+        in1Queue_.FreeTensor(toward_xWsIn);
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dmixWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // toward_xWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // phiIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
@@ -695,50 +663,45 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // h_preTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // grad_x_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // minus
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // grad_x_postTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // sum_1Tile
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_preGm_;
     AscendC::GlobalTensor<Element> grad_x_postGm_;
     AscendC::GlobalTensor<Element> grad_xGm_;
     AscendC::GlobalTensor<float> grad_phiGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t T_;
     int64_t dmixWsStart_;
-    int64_t drmsWsStart_;
     int64_t gradPhiDTile_;
     int64_t gradPhiITile_;
     int64_t gradPhiITiles_;
     int64_t gradPhiPer_;
     int64_t gradPhiWork_;
     int64_t n_;
+    int64_t toward_xWsStart_;
     int64_t ceilTBy16_;
-    int64_t ceilTBy8_;
     int64_t ceilNN2NBy16_;
 };
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradPhiVariant3Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
-                                                             GM_ADDR h_pre, GM_ADDR grad_x_post, GM_ADDR grad_x,
-                                                             GM_ADDR grad_phi, GM_ADDR workspace,
-                                                             const MhcPreBackwardTilingData &tiling)
+__aicore__ inline void RunMhcPreBackwardGradPhiVariant3Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre,
+                                                             GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi,
+                                                             GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
     MhcPreBackwardGradPhiVariant3<Element> stage;
-    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, grad_phi, workspace, tiling, &pipe);
+    stage.Init(x, phi, grad_h_in, h_pre, grad_x_post, grad_x, grad_phi, workspace, tiling, &pipe);
     stage.Process();
 }
 
@@ -777,13 +740,13 @@ public:
             const int64_t kCount = MinOf(gradPhiKTile_, n_ * n_ + n_ * 2 - kStart);
             const int64_t i = (((item / gradPhiDTiles_)) / gradPhiKTiles_);
             // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
+            AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> sum_1WsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[D_ * kStart * n_ + D_ * i + dStart],
                                  AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1WsIn);
             sum_1WsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
             AscendC::Muls(grad_phiOut, sum_1WsIn, 1.0f, dPitch * kCount);
             out0Queue_.EnQue(grad_phiOut);
             grad_phiOut = out0Queue_.DeQue<float>();
@@ -828,40 +791,38 @@ template <typename Element>
 class MhcPreBackwardGradPhiVariant5
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
-                                GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR grad_x,
+                                GM_ADDR grad_phi, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
+                                AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         D_ = tiling.D;
         T_ = tiling.T;
         dmixWsStart_ = tiling.dmixWsStart;
-        drmsWsStart_ = tiling.drmsWsStart;
         gradPhiDTile_ = tiling.gradPhiDTile;
         gradPhiITile_ = tiling.gradPhiITile;
         gradPhiITiles_ = tiling.gradPhiITiles;
         gradPhiPer_ = tiling.gradPhiPer;
         gradPhiWork_ = tiling.gradPhiWork;
         n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
         ceilTBy16_ = CeilDiv(T_, 16);
-        ceilTBy8_ = CeilDiv(T_, 8);
         ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
         grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
         pipe->InitBuffer(in0Queue_, 1, T_ * ceilNN2NBy16_ * 64);
-        pipe->InitBuffer(in1Queue_, 2, ceilTBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 1, ceilTBy16_ * 64);
         pipe->InitBuffer(in2Queue_, 1, T_ * gradPhiDTile_ * 2);
         pipe->InitBuffer(in3Queue_, 2,
                          gradPhiDTile_ * gradPhiITile_ * n_ * n_ * 4 + gradPhiDTile_ * gradPhiITile_ * n_ * 8);
-        pipe->InitBuffer(in4Queue_, 1, T_ * CeilDiv(gradPhiITile_, 8) * 32);
+        pipe->InitBuffer(in4Queue_, 2, T_ * CeilDiv(gradPhiITile_, 8) * 32);
         pipe->InitBuffer(in5Queue_, 1, T_ * gradPhiDTile_ * gradPhiITile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, T_ * gradPhiDTile_ * gradPhiITile_ * 2);
         pipe->InitBuffer(out1Queue_, 2,
@@ -872,12 +833,10 @@ public:
         pipe->InitBuffer(calc3Buf_, ceilTBy16_ * gradPhiITile_ * 64);
         pipe->InitBuffer(calc4Buf_, ceilTBy16_ * 64);
         pipe->InitBuffer(calc5Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc6Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilTBy16_ * gradPhiITile_ * 512);
-        pipe->InitBuffer(calc8Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilTBy16_ * 64);
-        pipe->InitBuffer(calc10Buf_, ceilTBy16_ * 512);
-        pipe->InitBuffer(calc11Buf_,
+        pipe->InitBuffer(calc6Buf_, ceilTBy16_ * gradPhiITile_ * 512);
+        pipe->InitBuffer(calc7Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilTBy16_ * 512);
+        pipe->InitBuffer(calc9Buf_,
                          gradPhiDTile_ * gradPhiITile_ * n_ * n_ * 4 + gradPhiDTile_ * gradPhiITile_ * n_ * 8);
     }
 
@@ -896,17 +855,13 @@ public:
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilTBy16_ * gradPhiITile_ * 128);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilTBy16_ * gradPhiITile_ * 128);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilTBy16_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilTBy16_ * 128);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilTBy16_ * 16);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilTBy16_ * 128);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f,
+        AscendC::Duplicate<float>(calc9Zero, 0.0f,
                                   gradPhiDTile_ * gradPhiITile_ * n_ * n_ + gradPhiDTile_ * gradPhiITile_ * n_ * 2);
         AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
         for (int64_t first = 0; first < T_; first += 4095) {
@@ -918,24 +873,26 @@ public:
         }
         in0Queue_.EnQue(dmixWsIn);
         dmixWsIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> drmsWsIn = in1Queue_.AllocTensor<float>();
+        AscendC::LocalTensor<float> toward_xWsIn = in1Queue_.AllocTensor<float>();
         AscendC::DataCopyPad(
-            drmsWsIn, drmsWsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
-            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
-        in1Queue_.EnQue(drmsWsIn);
-        drmsWsIn = in1Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(
-            inv_rmsIn, inv_rmsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
-            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
-        in1Queue_.EnQue(inv_rmsIn);
-        inv_rmsIn = in1Queue_.DeQue<float>();
+            toward_xWsIn, toward_xWsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - CeilDiv(T_, 8) * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(toward_xWsIn);
+        toward_xWsIn = in1Queue_.DeQue<float>();
         const int64_t firstItem = blockIdx_ * gradPhiPer_;
         const int64_t lastItem = MinOf(gradPhiWork_, blockIdx_ * gradPhiPer_ + gradPhiPer_);
         AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
         VectorBarrier();
         for (int64_t block = 0; block < T_ * ceilNN2NBy16_ * 2; block += 255) {
             AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, T_ * ceilNN2NBy16_ * 2 - block),
+                          AscendC::BrcbRepeatParams(1, 8));
+        }
+        AscendC::LocalTensor<float> minus = calc7Buf_.Get<float>();
+        AscendC::Muls(minus, toward_xWsIn, -1.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> spread2 = calc8Buf_.Get<float>();
+        VectorBarrier();
+        for (int64_t block2 = 0; block2 < ceilTBy16_ * 2; block2 += 255) {
+            AscendC::Brcb(spread2[block2 * 64], minus[block2 * 8], MinOf(255, ceilTBy16_ * 2 - block2),
                           AscendC::BrcbRepeatParams(1, 8));
         }
         for (int64_t strip = (firstItem / gradPhiITiles_); strip < CeilDiv(lastItem, gradPhiITiles_); ++strip) {
@@ -960,6 +917,7 @@ public:
                 const int64_t iStart = gradPhiITile_ * tile;
                 const int64_t iCount = MinOf(gradPhiITile_, n_ - iStart);
                 // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<float> phiIn = in3Queue_.AllocTensor<float>();
                 for (int64_t i = 0; i < iCount; ++i) {
                     AscendC::DataCopyPad(
@@ -970,7 +928,6 @@ public:
                 }
                 in3Queue_.EnQue(phiIn);
                 phiIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
                 AscendC::Duplicate<float>(dxgTile, 0.0f, T_ * dPitch * iCount);
                 for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
                     VectorBarrier();
@@ -1009,8 +966,7 @@ public:
                     }
                 }
                 in3Queue_.FreeTensor(phiIn);
-                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 /
-                // (D*n) * x[t, i, d] + 0.0
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - toward_x[t] * x[t, i, d] + 0.0
                 AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
                 for (int64_t first3 = 0; first3 < T_; first3 += 4095) {
                     AscendC::DataCopyPad(
@@ -1033,24 +989,8 @@ public:
                                     ceilTBy16_ * 16);
                 }
                 in4Queue_.FreeTensor(h_preIn);
-                AscendC::LocalTensor<Element> xIn = in5Queue_.AllocTensor<Element>();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t first4 = 0; first4 < T_; first4 += 4095) {
-                        AscendC::DataCopyPad(
-                            xIn[T_ * dPitch * i + dPitch * first4],
-                            xGm_[D_ * first4 * n_ + D_ * iStart + D_ * i + dStart],
-                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first4), dCount * 2, D_ * n_ * 2 - dCount * 2,
-                                                       0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    }
-                }
-                in5Queue_.EnQue(xIn);
-                xIn = in5Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc5Buf_.Get<float>();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
-                in5Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread1 = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t block1 = 0; block1 < ceilTBy16_ * iCount * 2; block1 += 255) {
                     AscendC::Brcb(spread1[block1 * 64], h_preTile[block1 * 8],
@@ -1060,11 +1000,11 @@ public:
                 for (int64_t i = 0; i < iCount; ++i) {
                     if (dPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                            for (int64_t first5 = 0; first5 < T_; first5 += 255) {
-                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first5 + col1],
-                                             grad_h_inTile[dPitch * first5 + col1],
-                                             spread1[ceilTBy16_ * i * 128 + first5 * 8], MinOf(64, dPitch - col1),
-                                             MinOf(255, T_ - first5),
+                            for (int64_t first4 = 0; first4 < T_; first4 += 255) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first4 + col1],
+                                             grad_h_inTile[dPitch * first4 + col1],
+                                             spread1[ceilTBy16_ * i * 128 + first4 * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, T_ - first4),
                                              AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 1));
                             }
                         }
@@ -1085,55 +1025,54 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> tmp1 = calc8Buf_.Get<float>();
-                AscendC::Muls(tmp1, dxgTile, 1.0f, T_ * dPitch * iCount);
+                AscendC::Muls(dxgTile, dxgTile, 1.0f, T_ * dPitch * iCount);
                 VectorBarrier();
-                AscendC::Add(tmp, tmp, tmp1, T_ * dPitch * iCount);
-                AscendC::LocalTensor<float> tmp2 = calc9Buf_.Get<float>();
-                AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, ceilTBy16_ * 16);
-                VectorBarrier();
-                AscendC::Mul(tmp2, inv_rmsIn, tmp2, ceilTBy16_ * 16);
-                VectorBarrier();
-                AscendC::Mul(tmp2, drmsWsIn, tmp2, ceilTBy16_ * 16);
-                VectorBarrier();
-                AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), ceilTBy16_ * 16);
-                AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread2 = calc10Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t block2 = 0; block2 < ceilTBy16_ * 2; block2 += 255) {
-                    AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8], MinOf(255, ceilTBy16_ * 2 - block2),
-                                  AscendC::BrcbRepeatParams(1, 8));
+                AscendC::Add(tmp, tmp, dxgTile, T_ * dPitch * iCount);
+                AscendC::LocalTensor<Element> xIn = in5Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first5 = 0; first5 < T_; first5 += 4095) {
+                        AscendC::DataCopyPad(
+                            xIn[T_ * dPitch * i + dPitch * first5],
+                            xGm_[D_ * first5 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first5), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
                 }
+                in5Queue_.EnQue(xIn);
+                xIn = in5Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in5Queue_.FreeTensor(xIn);
                 VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
                     if (dPitch <= 2040) {
                         for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
                             for (int64_t first6 = 0; first6 < T_; first6 += 255) {
-                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * first6 + col2], spread2[first6 * 8],
-                                             xTile[T_ * dPitch * i + dPitch * first6 + col2], MinOf(64, dPitch - col2),
-                                             MinOf(255, T_ - first6),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                                AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * first6 + col2], spread2[first6 * 8],
+                                                   xTile[T_ * dPitch * i + dPitch * first6 + col2],
+                                                   MinOf(64, dPitch - col2), MinOf(255, T_ - first6),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
                             }
                         }
                     } else {
                         for (int64_t t = 0; t < T_; ++t) {
                             for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
-                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + start2 * 64], spread2[t * 8],
-                                             xTile[T_ * dPitch * i + dPitch * t + start2 * 64], 64,
-                                             MinOf(255, (dPitch / 64) - start2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(tmp[T_ * dPitch * i + dPitch * t + start2 * 64], spread2[t * 8],
+                                                   xTile[T_ * dPitch * i + dPitch * t + start2 * 64], 64,
+                                                   MinOf(255, (dPitch / 64) - start2),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
-                                             xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
-                                             dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(
+                                    tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                    xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
                     }
                 }
-                VectorBarrier();
-                AscendC::Sub(tmp, tmp, tmp3, T_ * dPitch * iCount);
                 VectorBarrier();
                 AscendC::Adds(tmp, tmp, 0.0f, T_ * dPitch * iCount);
                 AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
@@ -1153,7 +1092,7 @@ public:
                 }
                 out0Queue_.FreeTensor(grad_xOut);
                 // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
-                AscendC::LocalTensor<float> sum_1Tile = calc11Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc9Buf_.Get<float>();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
                 for (int64_t t = 0; t < T_; ++t) {
                     VectorBarrier();
@@ -1204,13 +1143,12 @@ public:
             }
         }
         in0Queue_.FreeTensor(dmixWsIn);
-        in1Queue_.FreeTensor(drmsWsIn);
-        in1Queue_.FreeTensor(inv_rmsIn);
+        in1Queue_.FreeTensor(toward_xWsIn);
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dmixWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // toward_xWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // phiIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
@@ -1222,47 +1160,43 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // h_preTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // minus
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // sum_1Tile
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_preGm_;
     AscendC::GlobalTensor<Element> grad_xGm_;
     AscendC::GlobalTensor<float> grad_phiGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t T_;
     int64_t dmixWsStart_;
-    int64_t drmsWsStart_;
     int64_t gradPhiDTile_;
     int64_t gradPhiITile_;
     int64_t gradPhiITiles_;
     int64_t gradPhiPer_;
     int64_t gradPhiWork_;
     int64_t n_;
+    int64_t toward_xWsStart_;
     int64_t ceilTBy16_;
-    int64_t ceilTBy8_;
     int64_t ceilNN2NBy16_;
 };
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradPhiVariant5Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
-                                                             GM_ADDR h_pre, GM_ADDR grad_x, GM_ADDR grad_phi,
-                                                             GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+__aicore__ inline void RunMhcPreBackwardGradPhiVariant5Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre,
+                                                             GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR workspace,
+                                                             const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
     MhcPreBackwardGradPhiVariant5<Element> stage;
-    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, grad_phi, workspace, tiling, &pipe);
+    stage.Init(x, phi, grad_h_in, h_pre, grad_x, grad_phi, workspace, tiling, &pipe);
     stage.Process();
 }
 

@@ -14,1058 +14,46 @@ template <typename Element>
 class MhcPreBackwardGradX
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
-                                GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        T_ = tiling.T;
-        dmixWsStart_ = tiling.dmixWsStart;
-        drmsWsStart_ = tiling.drmsWsStart;
-        gradXDTile_ = tiling.gradXDTile;
-        gradXPer_ = tiling.gradXPer;
-        gradXTTile_ = tiling.gradXTTile;
-        gradXTTiles_ = tiling.gradXTTiles;
-        gradXWork_ = tiling.gradXWork;
-        n_ = tiling.n;
-        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
-        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
-        grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
-        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
-        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
-                                  T_ * n_ * n_ + T_ * n_ * 2);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * n_ * n_ * 4 + gradXDTile_ * n_ * n_ * 8);
-        pipe->InitBuffer(in1Queue_, 1, gradXDTile_ * n_ * 4);
-        pipe->InitBuffer(in2Queue_, 2, ceilNN2NBy16_ * gradXTTile_ * 64);
-        pipe->InitBuffer(in3Queue_, 1, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(in4Queue_, 1, ceilNBy16_ * gradXTTile_ * 64);
-        pipe->InitBuffer(in5Queue_, 2, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * gradXTTile_ * 512);
-        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilNBy16_ * gradXTTile_ * 512);
-        pipe->InitBuffer(calc7Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilGradXTTileBy16_ * 512);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * gradXTTile_ * 128);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXTTile_ * 128);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradXTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilGradXTTileBy16_ * 128);
-        const int64_t firstItem = blockIdx_ * gradXPer_;
-        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
-        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
-            const int64_t dStart = gradXDTile_ * strip;
-            const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
-            const int64_t dPitch = RoundUp(dCount, 16);
-            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(
-                phiIn, phiGm_[dStart],
-                AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
-            in0Queue_.EnQue(phiIn);
-            phiIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(
-                gammaIn, gammaGm_[dStart], AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
-            in1Queue_.EnQue(gammaIn);
-            gammaIn = in1Queue_.DeQue<float>();
-            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
-                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
-                const int64_t tStart = gradXTTile_ * tile;
-                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
-                AscendC::LocalTensor<float> dmixWsIn = in2Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(
-                    dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                    AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                    AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
-                                                         static_cast<float>(0)));
-                in2Queue_.EnQue(dmixWsIn);
-                dmixWsIn = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<Element> grad_h_inIn = in3Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
-                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                in3Queue_.EnQue(grad_h_inIn);
-                grad_h_inIn = in3Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                in3Queue_.FreeTensor(grad_h_inIn);
-                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
-                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
-                in4Queue_.EnQue(h_preIn);
-                h_preIn = in4Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> drmsWsIn = in5Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(
-                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in5Queue_.EnQue(drmsWsIn);
-                drmsWsIn = in5Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> inv_rmsIn = in5Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(
-                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in5Queue_.EnQue(inv_rmsIn);
-                inv_rmsIn = in5Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-                for (int64_t block = 0; block < ceilNN2NBy16_ * tCount * 2; block += 255) {
-                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8],
-                                  MinOf(255, ceilNN2NBy16_ * tCount * 2 - block), AscendC::BrcbRepeatParams(1, 8));
-                }
-                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
-                for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
-                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8], MinOf(255, tCount * 2 - block1),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
-                for (int64_t i = 0; i < n_; ++i) {
-                    // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
-                    AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
-                    AscendC::Duplicate<float>(dxgTile, 0.0f, dPitch * tCount);
-                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-                        if (dPitch <= 2040) {
-                            VectorBarrier();
-                            for (int64_t col = 0; col < dPitch; col += 64) {
-                                for (int64_t first = 0; first < tCount; first += 255) {
-                                    AscendC::MulAddDst(
-                                        dxgTile[dPitch * first + col], spread[ceilNN2NBy16_ * first * 128 + k * 8],
-                                        phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
-                                        MinOf(255, tCount - first),
-                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
-                                }
-                            }
-                        } else {
-                            VectorBarrier();
-                            for (int64_t t = 0; t < tCount; ++t) {
-                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                                    AscendC::MulAddDst(dxgTile[dPitch * t + start * 64],
-                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
-                                                       phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
-                                                       MinOf(255, (dPitch / 64) - start),
-                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                                }
-                                if (dPitch - (dPitch / 64) * 64 > 0) {
-                                    AscendC::MulAddDst(dxgTile[dPitch * t + (dPitch / 64) * 64],
-                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
-                                                       phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
-                                                       dPitch - (dPitch / 64) * 64, 1,
-                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                                }
-                            }
-                        }
-                    }
-                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] *
-                    // inv_rms[t] ** 3 / (D*n) * x[t, i, d] + grad_x_post[t, i, d]
-                    AscendC::LocalTensor<Element> xIn = in3Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    in3Queue_.EnQue(xIn);
-                    xIn = in3Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
-                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                    in3Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<Element> grad_x_postIn = in3Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    in3Queue_.EnQue(grad_x_postIn);
-                    grad_x_postIn = in3Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> grad_x_postTile = calc4Buf_.Get<float>();
-                    AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                    in3Queue_.FreeTensor(grad_x_postIn);
-                    AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
-                    if (dPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                                AscendC::Mul(tmp[dPitch * first1 + col1], grad_h_inTile[dPitch * first1 + col1],
-                                             spread1[first1 * 128 + i * 8], MinOf(64, dPitch - col1),
-                                             MinOf(255, tCount - first1),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                                AscendC::Mul(tmp[dPitch * t + start1 * 64], grad_h_inTile[dPitch * t + start1 * 64],
-                                             spread1[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start1),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                            if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
-                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
-                                             dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                        }
-                    }
-                    AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
-                    if (dPitch <= tCount * 64 && dPitch <= 2040) {
-                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
-                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                                AscendC::Mul(tmp1[dPitch * first2 + col2], dxgTile[dPitch * first2 + col2],
-                                             gammaIn[dPitch * i + col2], MinOf(64, dPitch - col2),
-                                             MinOf(255, tCount - first2),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
-                            }
-                        }
-                    } else {
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            AscendC::Mul(tmp1[dPitch * t], dxgTile[dPitch * t], gammaIn[dPitch * i], dPitch);
-                        }
-                    }
-                    VectorBarrier();
-                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
-                    AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-                    AscendC::LocalTensor<float> tmp3 = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> spread2 = calc9Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
-                        AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8],
-                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block2), AscendC::BrcbRepeatParams(1, 8));
-                    }
-                    if (dPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
-                            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
-                                AscendC::Mul(tmp3[dPitch * first3 + col3], spread2[first3 * 8],
-                                             xTile[dPitch * first3 + col3], MinOf(64, dPitch - col3),
-                                             MinOf(255, tCount - first3),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
-                                AscendC::Mul(tmp3[dPitch * t + start2 * 64], spread2[t * 8],
-                                             xTile[dPitch * t + start2 * 64], 64, MinOf(255, (dPitch / 64) - start2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                            if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
-                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                        }
-                    }
-                    VectorBarrier();
-                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
-                    VectorBarrier();
-                    AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * tCount);
-                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-                    VectorBarrier();
-                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
-                    out0Queue_.EnQue(grad_xOut);
-                    grad_xOut = out0Queue_.DeQue<Element>();
-                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
-                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                                                    D_ * n_ * 2 - dCount * 2, 0));
-                    out0Queue_.FreeTensor(grad_xOut);
-                }
-                in2Queue_.FreeTensor(dmixWsIn);
-                in4Queue_.FreeTensor(h_preIn);
-                in5Queue_.FreeTensor(drmsWsIn);
-                in5Queue_.FreeTensor(inv_rmsIn);
-            }
-            in0Queue_.FreeTensor(phiIn);
-            in1Queue_.FreeTensor(gammaIn);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dmixWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // grad_h_inIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // drmsWsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // grad_x_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<float> phiGm_;
-    AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> h_preGm_;
-    AscendC::GlobalTensor<float> gammaGm_;
-    AscendC::GlobalTensor<Element> grad_x_postGm_;
-    AscendC::GlobalTensor<Element> grad_xGm_;
-    AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t T_;
-    int64_t dmixWsStart_;
-    int64_t drmsWsStart_;
-    int64_t gradXDTile_;
-    int64_t gradXPer_;
-    int64_t gradXTTile_;
-    int64_t gradXTTiles_;
-    int64_t gradXWork_;
-    int64_t n_;
-    int64_t ceilGradXTTileBy16_;
-    int64_t ceilNBy16_;
-    int64_t ceilNN2NBy16_;
-};
-
-/// The stage from start to end.
-template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradXStage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
-                                                   GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x,
-                                                   GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
-{
-    AscendC::TPipe pipe;
-    MhcPreBackwardGradX<Element> stage;
-    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-    stage.Process();
-}
-
-/// grad_x
-template <typename Element>
-class MhcPreBackwardGradXVariant2
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre, GM_ADDR gamma,
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR gamma,
                                 GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
                                 const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         D_ = tiling.D;
         T_ = tiling.T;
-        drmsWsStart_ = tiling.drmsWsStart;
-        dxgWsStart_ = tiling.dxgWsStart;
+        dmixWsStart_ = tiling.dmixWsStart;
         gradXDTile_ = tiling.gradXDTile;
         gradXPer_ = tiling.gradXPer;
         gradXTTile_ = tiling.gradXTTile;
         gradXTTiles_ = tiling.gradXTTiles;
         gradXWork_ = tiling.gradXWork;
         n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
         ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
+        ceil4GradXTTileNBy32_ = CeilDiv(gradXTTile_ * n_ * 4, 32);
+        ceilXBy32_ = CeilDiv(gradXTTile_ * n_ * n_ * 4 + gradXTTile_ * n_ * 8, 32);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
         grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
-        dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(in2Queue_, 2, ceilNBy16_ * gradXTTile_ * 64);
-        pipe->InitBuffer(in3Queue_, 2, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(in4Queue_, 1, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * gradXTTile_ * 512);
-        pipe->InitBuffer(calc5Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilGradXTTileBy16_ * 512);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXTTile_ * 128);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilGradXTTileBy16_ * 128);
-        const int64_t firstItem = blockIdx_ * gradXPer_;
-        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
-        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
-            const int64_t dStart = gradXDTile_ * strip;
-            const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
-            const int64_t dPitch = RoundUp(dCount, 16);
-            AscendC::LocalTensor<float> gammaIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(
-                gammaIn, gammaGm_[dStart], AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
-            in0Queue_.EnQue(gammaIn);
-            gammaIn = in0Queue_.DeQue<float>();
-            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
-                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
-                const int64_t tStart = gradXTTile_ * tile;
-                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
-                AscendC::LocalTensor<Element> grad_h_inIn = in1Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
-                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                in1Queue_.EnQue(grad_h_inIn);
-                grad_h_inIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                in1Queue_.FreeTensor(grad_h_inIn);
-                AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
-                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
-                in2Queue_.EnQue(h_preIn);
-                h_preIn = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> drmsWsIn = in3Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(
-                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in3Queue_.EnQue(drmsWsIn);
-                drmsWsIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> inv_rmsIn = in3Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(
-                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in3Queue_.EnQue(inv_rmsIn);
-                inv_rmsIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
-                for (int64_t block = 0; block < tCount * 2; block += 255) {
-                    AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, tCount * 2 - block),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
-                for (int64_t i = 0; i < n_; ++i) {
-                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] *
-                    // inv_rms[t] ** 3 / (D*n) * x[t, i, d] + grad_x_post[t, i, d]
-                    AscendC::LocalTensor<float> dxgWsIn = in4Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
-                                                                              static_cast<float>(0)));
-                    in4Queue_.EnQue(dxgWsIn);
-                    dxgWsIn = in4Queue_.DeQue<float>();
-                    AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    in1Queue_.EnQue(xIn);
-                    xIn = in1Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                    in1Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<Element> grad_x_postIn = in1Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    in1Queue_.EnQue(grad_x_postIn);
-                    grad_x_postIn = in1Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> grad_x_postTile = calc2Buf_.Get<float>();
-                    AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                    in1Queue_.FreeTensor(grad_x_postIn);
-                    AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-                    if (dPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col = 0; col < dPitch; col += 64) {
-                            for (int64_t first = 0; first < tCount; first += 255) {
-                                AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[dPitch * first + col],
-                                             spread[first * 128 + i * 8], MinOf(64, dPitch - col),
-                                             MinOf(255, tCount - first),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                                AscendC::Mul(tmp[dPitch * t + start * 64], grad_h_inTile[dPitch * t + start * 64],
-                                             spread[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                            if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
-                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
-                                             dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                        }
-                    }
-                    AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
-                    if (dPitch <= tCount * 64 && dPitch <= 2040) {
-                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                                AscendC::Mul(tmp1[dPitch * first1 + col1], dxgWsIn[dPitch * first1 + col1],
-                                             gammaIn[dPitch * i + col1], MinOf(64, dPitch - col1),
-                                             MinOf(255, tCount - first1),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
-                            }
-                        }
-                    } else {
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            AscendC::Mul(tmp1[dPitch * t], dxgWsIn[dPitch * t], gammaIn[dPitch * i], dPitch);
-                        }
-                    }
-                    VectorBarrier();
-                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
-                    AscendC::LocalTensor<float> tmp2 = calc6Buf_.Get<float>();
-                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-                    AscendC::LocalTensor<float> tmp3 = calc5Buf_.Get<float>();
-                    AscendC::LocalTensor<float> spread1 = calc7Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
-                        AscendC::Brcb(spread1[block1 * 64], tmp2[block1 * 8],
-                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
-                    }
-                    if (dPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
-                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                                AscendC::Mul(tmp3[dPitch * first2 + col2], spread1[first2 * 8],
-                                             xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
-                                             MinOf(255, tCount - first2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                                AscendC::Mul(tmp3[dPitch * t + start1 * 64], spread1[t * 8],
-                                             xTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                            if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
-                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                        }
-                    }
-                    VectorBarrier();
-                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
-                    VectorBarrier();
-                    AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * tCount);
-                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-                    VectorBarrier();
-                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
-                    out0Queue_.EnQue(grad_xOut);
-                    grad_xOut = out0Queue_.DeQue<Element>();
-                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
-                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                                                    D_ * n_ * 2 - dCount * 2, 0));
-                    out0Queue_.FreeTensor(grad_xOut);
-                    in4Queue_.FreeTensor(dxgWsIn);
-                }
-                in2Queue_.FreeTensor(h_preIn);
-                in3Queue_.FreeTensor(drmsWsIn);
-                in3Queue_.FreeTensor(inv_rmsIn);
-            }
-            in0Queue_.FreeTensor(gammaIn);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // gammaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // grad_h_inIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // drmsWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // dxgWsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_x_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> h_preGm_;
-    AscendC::GlobalTensor<float> gammaGm_;
-    AscendC::GlobalTensor<Element> grad_x_postGm_;
-    AscendC::GlobalTensor<Element> grad_xGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
-    AscendC::GlobalTensor<float> dxgWsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t T_;
-    int64_t drmsWsStart_;
-    int64_t dxgWsStart_;
-    int64_t gradXDTile_;
-    int64_t gradXPer_;
-    int64_t gradXTTile_;
-    int64_t gradXTTiles_;
-    int64_t gradXWork_;
-    int64_t n_;
-    int64_t ceilGradXTTileBy16_;
-    int64_t ceilNBy16_;
-};
-
-/// The stage from start to end.
-template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradXVariant2Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
-                                                           GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x,
-                                                           GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
-{
-    AscendC::TPipe pipe;
-    MhcPreBackwardGradXVariant2<Element> stage;
-    stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-    stage.Process();
-}
-
-/// dxg, grad_x
-template <typename Element>
-class MhcPreBackwardGradXVariant3
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
-                                GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        T_ = tiling.T;
-        dmixWsStart_ = tiling.dmixWsStart;
-        drmsWsStart_ = tiling.drmsWsStart;
-        gradXDTile_ = tiling.gradXDTile;
-        gradXPer_ = tiling.gradXPer;
-        gradXTTile_ = tiling.gradXTTile;
-        gradXTTiles_ = tiling.gradXTTiles;
-        gradXWork_ = tiling.gradXWork;
-        n_ = tiling.n;
-        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
-        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
-        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
         pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * n_ * n_ * 4 + gradXDTile_ * n_ * n_ * 8);
         pipe->InitBuffer(in1Queue_, 1, gradXDTile_ * n_ * 4);
-        pipe->InitBuffer(in2Queue_, 2, ceilNN2NBy16_ * gradXTTile_ * 64);
-        pipe->InitBuffer(in3Queue_, 1, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(in4Queue_, 1, ceilNBy16_ * gradXTTile_ * 64);
-        pipe->InitBuffer(in5Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in2Queue_, 2, ceilXBy32_ * 32);
+        pipe->InitBuffer(in3Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in4Queue_, 1, ceil4GradXTTileNBy32_ * 32);
+        pipe->InitBuffer(in5Queue_, 1, ceilGradXTTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc2Buf_, ceilXBy32_ * 256);
         pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * gradXTTile_ * 512);
-        pipe->InitBuffer(calc6Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilGradXTTileBy16_ * 512);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * gradXTTile_ * 128);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXTTile_ * 128);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilGradXTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradXTTileBy16_ * 128);
-        const int64_t firstItem = blockIdx_ * gradXPer_;
-        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
-        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
-            const int64_t dStart = gradXDTile_ * strip;
-            const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
-            const int64_t dPitch = RoundUp(dCount, 16);
-            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(
-                phiIn, phiGm_[dStart],
-                AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
-            in0Queue_.EnQue(phiIn);
-            phiIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(
-                gammaIn, gammaGm_[dStart], AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
-            in1Queue_.EnQue(gammaIn);
-            gammaIn = in1Queue_.DeQue<float>();
-            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
-                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
-                const int64_t tStart = gradXTTile_ * tile;
-                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
-                AscendC::LocalTensor<float> dmixWsIn = in2Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(
-                    dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                    AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                    AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
-                                                         static_cast<float>(0)));
-                in2Queue_.EnQue(dmixWsIn);
-                dmixWsIn = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<Element> grad_h_inIn = in3Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
-                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                in3Queue_.EnQue(grad_h_inIn);
-                grad_h_inIn = in3Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                in3Queue_.FreeTensor(grad_h_inIn);
-                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
-                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
-                in4Queue_.EnQue(h_preIn);
-                h_preIn = in4Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> drmsWsIn = in5Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(
-                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in5Queue_.EnQue(drmsWsIn);
-                drmsWsIn = in5Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> inv_rmsIn = in5Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(
-                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in5Queue_.EnQue(inv_rmsIn);
-                inv_rmsIn = in5Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-                for (int64_t block = 0; block < ceilNN2NBy16_ * tCount * 2; block += 255) {
-                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8],
-                                  MinOf(255, ceilNN2NBy16_ * tCount * 2 - block), AscendC::BrcbRepeatParams(1, 8));
-                }
-                AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
-                for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
-                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8], MinOf(255, tCount * 2 - block1),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
-                for (int64_t i = 0; i < n_; ++i) {
-                    // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
-                    AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
-                    AscendC::Duplicate<float>(dxgTile, 0.0f, dPitch * tCount);
-                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-                        if (dPitch <= 2040) {
-                            VectorBarrier();
-                            for (int64_t col = 0; col < dPitch; col += 64) {
-                                for (int64_t first = 0; first < tCount; first += 255) {
-                                    AscendC::MulAddDst(
-                                        dxgTile[dPitch * first + col], spread[ceilNN2NBy16_ * first * 128 + k * 8],
-                                        phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
-                                        MinOf(255, tCount - first),
-                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
-                                }
-                            }
-                        } else {
-                            VectorBarrier();
-                            for (int64_t t = 0; t < tCount; ++t) {
-                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                                    AscendC::MulAddDst(dxgTile[dPitch * t + start * 64],
-                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
-                                                       phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
-                                                       MinOf(255, (dPitch / 64) - start),
-                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                                }
-                                if (dPitch - (dPitch / 64) * 64 > 0) {
-                                    AscendC::MulAddDst(dxgTile[dPitch * t + (dPitch / 64) * 64],
-                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
-                                                       phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
-                                                       dPitch - (dPitch / 64) * 64, 1,
-                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                                }
-                            }
-                        }
-                    }
-                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] *
-                    // inv_rms[t] ** 3 / (D*n) * x[t, i, d] + 0.0
-                    AscendC::LocalTensor<Element> xIn = in3Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    in3Queue_.EnQue(xIn);
-                    xIn = in3Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
-                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                    in3Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                    if (dPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                                AscendC::Mul(tmp[dPitch * first1 + col1], grad_h_inTile[dPitch * first1 + col1],
-                                             spread1[first1 * 128 + i * 8], MinOf(64, dPitch - col1),
-                                             MinOf(255, tCount - first1),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                                AscendC::Mul(tmp[dPitch * t + start1 * 64], grad_h_inTile[dPitch * t + start1 * 64],
-                                             spread1[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start1),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                            if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
-                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
-                                             dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                        }
-                    }
-                    AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
-                    if (dPitch <= tCount * 64 && dPitch <= 2040) {
-                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
-                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                                AscendC::Mul(tmp1[dPitch * first2 + col2], dxgTile[dPitch * first2 + col2],
-                                             gammaIn[dPitch * i + col2], MinOf(64, dPitch - col2),
-                                             MinOf(255, tCount - first2),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
-                            }
-                        }
-                    } else {
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            AscendC::Mul(tmp1[dPitch * t], dxgTile[dPitch * t], gammaIn[dPitch * i], dPitch);
-                        }
-                    }
-                    VectorBarrier();
-                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
-                    AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
-                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-                    AscendC::LocalTensor<float> tmp3 = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<float> spread2 = calc8Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
-                        AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8],
-                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block2), AscendC::BrcbRepeatParams(1, 8));
-                    }
-                    if (dPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
-                            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
-                                AscendC::Mul(tmp3[dPitch * first3 + col3], spread2[first3 * 8],
-                                             xTile[dPitch * first3 + col3], MinOf(64, dPitch - col3),
-                                             MinOf(255, tCount - first3),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
-                                AscendC::Mul(tmp3[dPitch * t + start2 * 64], spread2[t * 8],
-                                             xTile[dPitch * t + start2 * 64], 64, MinOf(255, (dPitch / 64) - start2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                            if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
-                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                        }
-                    }
-                    VectorBarrier();
-                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
-                    VectorBarrier();
-                    AscendC::Adds(tmp, tmp, 0.0f, dPitch * tCount);
-                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-                    VectorBarrier();
-                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
-                    out0Queue_.EnQue(grad_xOut);
-                    grad_xOut = out0Queue_.DeQue<Element>();
-                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
-                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                                                    D_ * n_ * 2 - dCount * 2, 0));
-                    out0Queue_.FreeTensor(grad_xOut);
-                }
-                in2Queue_.FreeTensor(dmixWsIn);
-                in4Queue_.FreeTensor(h_preIn);
-                in5Queue_.FreeTensor(drmsWsIn);
-                in5Queue_.FreeTensor(inv_rmsIn);
-            }
-            in0Queue_.FreeTensor(phiIn);
-            in1Queue_.FreeTensor(gammaIn);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dmixWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // grad_h_inIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // drmsWsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<float> phiGm_;
-    AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> h_preGm_;
-    AscendC::GlobalTensor<float> gammaGm_;
-    AscendC::GlobalTensor<Element> grad_xGm_;
-    AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t T_;
-    int64_t dmixWsStart_;
-    int64_t drmsWsStart_;
-    int64_t gradXDTile_;
-    int64_t gradXPer_;
-    int64_t gradXTTile_;
-    int64_t gradXTTiles_;
-    int64_t gradXWork_;
-    int64_t n_;
-    int64_t ceilGradXTTileBy16_;
-    int64_t ceilNBy16_;
-    int64_t ceilNN2NBy16_;
-};
-
-/// The stage from start to end.
-template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradXVariant3Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
-                                                           GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x,
-                                                           GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
-{
-    AscendC::TPipe pipe;
-    MhcPreBackwardGradXVariant3<Element> stage;
-    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
-    stage.Process();
-}
-
-/// grad_x
-template <typename Element>
-class MhcPreBackwardGradXVariant4
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre, GM_ADDR gamma,
-                                GM_ADDR grad_x, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
-                                AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        T_ = tiling.T;
-        drmsWsStart_ = tiling.drmsWsStart;
-        dxgWsStart_ = tiling.dxgWsStart;
-        gradXDTile_ = tiling.gradXDTile;
-        gradXPer_ = tiling.gradXPer;
-        gradXTTile_ = tiling.gradXTTile;
-        gradXTTiles_ = tiling.gradXTTiles;
-        gradXWork_ = tiling.gradXWork;
-        n_ = tiling.n;
-        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
-        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
-        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
-        dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(in2Queue_, 2, ceilNBy16_ * gradXTTile_ * 64);
-        pipe->InitBuffer(in3Queue_, 2, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(in4Queue_, 1, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradXTTile_ * 512);
-        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceil4GradXTTileNBy32_ * 256);
         pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 64);
         pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 512);
     }
@@ -1077,17 +65,349 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilXBy32_ * 64);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXTTile_ * 128);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceil4GradXTTileNBy32_ * 64);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 128);
         const int64_t firstItem = blockIdx_ * gradXPer_;
         const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        VectorBarrier();
+        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
+            const int64_t dStart = gradXDTile_ * strip;
+            const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                phiIn, phiGm_[dStart],
+                AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in0Queue_.EnQue(phiIn);
+            phiIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                gammaIn, gammaGm_[dStart], AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in1Queue_.EnQue(gammaIn);
+            gammaIn = in1Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
+                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
+                const int64_t tStart = gradXTTile_ * tile;
+                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
+                AscendC::LocalTensor<float> dmixWsIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+                                     AscendC::DataCopyExtParams(1, n_ * n_ * tCount * 4 + n_ * tCount * 8, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in2Queue_.EnQue(dmixWsIn);
+                dmixWsIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> grad_h_inIn = in3Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in3Queue_.EnQue(grad_h_inIn);
+                grad_h_inIn = in3Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in3Queue_.FreeTensor(grad_h_inIn);
+                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                     AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in4Queue_.EnQue(h_preIn);
+                h_preIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> toward_xWsIn = in5Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(toward_xWsIn, toward_xWsGm_[tStart],
+                                     AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in5Queue_.EnQue(toward_xWsIn);
+                toward_xWsIn = in5Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+                for (int64_t block = 0; block < CeilDiv(n_ * n_ * tCount + n_ * tCount * 2, 8); block += 255) {
+                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8],
+                                  MinOf(255, CeilDiv(n_ * n_ * tCount + n_ * tCount * 2, 8) - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> spread1 = calc4Buf_.Get<float>();
+                for (int64_t block1 = 0; block1 < CeilDiv(n_ * tCount, 8); block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8],
+                                  MinOf(255, CeilDiv(n_ * tCount, 8) - block1), AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> minus = calc5Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(minus, toward_xWsIn, -1.0f, RoundUp(tCount, 16));
+                AscendC::LocalTensor<float> spread2 = calc6Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
+                    AscendC::Brcb(spread2[block2 * 64], minus[block2 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block2),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t i = 0; i < n_; ++i) {
+                    // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                    AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
+                    AscendC::Duplicate<float>(dxgTile, 0.0f, dPitch * tCount);
+                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                        if (dPitch <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first = 0; first < tCount; first += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[dPitch * first + col],
+                                        spread[first * n_ * n_ * 8 + first * n_ * 16 + k * 8],
+                                        phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
+                                        MinOf(255, tCount - first),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), n_ * n_ + n_ * 2, 0));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t t = 0; t < tCount; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + start * 64],
+                                                       spread[n_ * n_ * t * 8 + n_ * t * 16 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + (dPitch / 64) * 64],
+                                                       spread[n_ * n_ * t * 8 + n_ * t * 16 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - toward_x[t] * x[t,
+                    // i, d] + grad_x_post[t, i, d]
+                    AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::Mul(tmp[dPitch * first1 + col1], grad_h_inTile[dPitch * first1 + col1],
+                                             spread1[first1 * n_ * 8 + i * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), n_));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(tmp[dPitch * t + start1 * 64], grad_h_inTile[dPitch * t + start1 * 64],
+                                             spread1[n_ * t * 8 + i * 8], 64, MinOf(255, (dPitch / 64) - start1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64],
+                                             spread1[n_ * t * 8 + i * 8], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    if (dPitch <= tCount * 64 && dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::MulAddDst(tmp[dPitch * first2 + col2], dxgTile[dPitch * first2 + col2],
+                                                   gammaIn[dPitch * i + col2], MinOf(64, dPitch - col2),
+                                                   MinOf(255, tCount - first2),
+                                                   AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::MulAddDst(tmp[dPitch * t], dxgTile[dPitch * t], gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                    AscendC::LocalTensor<Element> xIn = in3Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in3Queue_.EnQue(xIn);
+                    xIn = in3Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                    VectorBarrier();
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in3Queue_.FreeTensor(xIn);
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                                AscendC::MulAddDst(tmp[dPitch * first3 + col3], spread2[first3 * 8],
+                                                   xTile[dPitch * first3 + col3], MinOf(64, dPitch - col3),
+                                                   MinOf(255, tCount - first3),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::MulAddDst(
+                                    tmp[dPitch * t + start2 * 64], spread2[t * 8], xTile[dPitch * t + start2 * 64], 64,
+                                    MinOf(255, (dPitch / 64) - start2), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(tmp[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                                   xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64,
+                                                   1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                    AscendC::LocalTensor<Element> grad_x_postIn = in3Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in3Queue_.EnQue(grad_x_postIn);
+                    grad_x_postIn = in3Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> grad_x_postTile = calc1Buf_.Get<float>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in3Queue_.FreeTensor(grad_x_postIn);
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * tCount);
+                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                    out0Queue_.EnQue(grad_xOut);
+                    grad_xOut = out0Queue_.DeQue<Element>();
+                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
+                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                                    D_ * n_ * 2 - dCount * 2, 0));
+                    out0Queue_.FreeTensor(grad_xOut);
+                }
+                in2Queue_.FreeTensor(dmixWsIn);
+                in4Queue_.FreeTensor(h_preIn);
+                in5Queue_.FreeTensor(toward_xWsIn);
+            }
+            in0Queue_.FreeTensor(phiIn);
+            in1Queue_.FreeTensor(gammaIn);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // toward_xWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // minus
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<float> gammaGm_;
+    AscendC::GlobalTensor<Element> grad_x_postGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t T_;
+    int64_t dmixWsStart_;
+    int64_t gradXDTile_;
+    int64_t gradXPer_;
+    int64_t gradXTTile_;
+    int64_t gradXTTiles_;
+    int64_t gradXWork_;
+    int64_t n_;
+    int64_t toward_xWsStart_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceil4GradXTTileNBy32_;
+    int64_t ceilXBy32_;
+};
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXStage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre,
+                                                   GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x,
+                                                   GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradX<Element> stage;
+    stage.Init(x, phi, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
+
+/// grad_x
+template <typename Element>
+class MhcPreBackwardGradXVariant2
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x_post,
+                                GM_ADDR grad_x, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
+                                AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        T_ = tiling.T;
+        dxgWsStart_ = tiling.dxgWsStart;
+        gradXDTile_ = tiling.gradXDTile;
+        gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
+        gradXTTiles_ = tiling.gradXTTiles;
+        gradXWork_ = tiling.gradXWork;
+        n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceil4GradXTTileNBy32_ = CeilDiv(gradXTTile_ * n_ * 4, 32);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
+        grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in2Queue_, 2, ceil4GradXTTileNBy32_ * 32);
+        pipe->InitBuffer(in3Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in4Queue_, 1, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceil4GradXTTileNBy32_ * 256);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 512);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceil4GradXTTileNBy32_ * 64);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilGradXTTileBy16_ * 16);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        const int64_t firstItem = blockIdx_ * gradXPer_;
+        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        VectorBarrier();
         for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
             const int64_t dStart = gradXDTile_ * strip;
             const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
@@ -1109,60 +429,47 @@ public:
                 in1Queue_.EnQue(grad_h_inIn);
                 grad_h_inIn = in1Queue_.DeQue<Element>();
                 AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-                VectorBarrier();
                 AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
                 in1Queue_.FreeTensor(grad_h_inIn);
                 AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
-                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+                                     AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in2Queue_.EnQue(h_preIn);
                 h_preIn = in2Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> drmsWsIn = in3Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                AscendC::LocalTensor<float> toward_xWsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(toward_xWsIn, toward_xWsGm_[tStart],
+                                     AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(
                                          true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in3Queue_.EnQue(drmsWsIn);
-                drmsWsIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> inv_rmsIn = in3Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(
-                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in3Queue_.EnQue(inv_rmsIn);
-                inv_rmsIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
-                for (int64_t block = 0; block < tCount * 2; block += 255) {
-                    AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, tCount * 2 - block),
+                in3Queue_.EnQue(toward_xWsIn);
+                toward_xWsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+                for (int64_t block = 0; block < CeilDiv(n_ * tCount, 8); block += 255) {
+                    AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, CeilDiv(n_ * tCount, 8) - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> minus = calc4Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(minus, toward_xWsIn, -1.0f, RoundUp(tCount, 16));
+                AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], minus[block1 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block1),
                                   AscendC::BrcbRepeatParams(1, 8));
                 }
                 for (int64_t i = 0; i < n_; ++i) {
-                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] *
-                    // inv_rms[t] ** 3 / (D*n) * x[t, i, d] + 0.0
-                    AscendC::LocalTensor<float> dxgWsIn = in4Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
-                                                                              static_cast<float>(0)));
-                    in4Queue_.EnQue(dxgWsIn);
-                    dxgWsIn = in4Queue_.DeQue<float>();
-                    AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    in1Queue_.EnQue(xIn);
-                    xIn = in1Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                    in1Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - toward_x[t] * x[t,
+                    // i, d] + grad_x_post[t, i, d]
+                    AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
                     if (dPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < dPitch; col += 64) {
                             for (int64_t first = 0; first < tCount; first += 255) {
                                 AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[dPitch * first + col],
-                                             spread[first * 128 + i * 8], MinOf(64, dPitch - col),
+                                             spread[first * n_ * 8 + i * 8], MinOf(64, dPitch - col),
                                              MinOf(255, tCount - first),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), n_));
                             }
                         }
                     } else {
@@ -1170,76 +477,674 @@ public:
                         for (int64_t t = 0; t < tCount; ++t) {
                             for (int64_t start = 0; start < (dPitch / 64); start += 255) {
                                 AscendC::Mul(tmp[dPitch * t + start * 64], grad_h_inTile[dPitch * t + start * 64],
-                                             spread[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start),
+                                             spread[n_ * t * 8 + i * 8], 64, MinOf(255, (dPitch / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
                                 AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
-                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[n_ * t * 8 + i * 8],
                                              dPitch - (dPitch / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                             }
                         }
                     }
-                    AscendC::LocalTensor<float> tmp1 = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> dxgWsIn = in4Queue_.AllocTensor<float>();
+                    AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                              static_cast<float>(0)));
+                    in4Queue_.EnQue(dxgWsIn);
+                    dxgWsIn = in4Queue_.DeQue<float>();
                     if (dPitch <= tCount * 64 && dPitch <= 2040) {
+                        VectorBarrier();
                         for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
                             for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                                AscendC::Mul(tmp1[dPitch * first1 + col1], dxgWsIn[dPitch * first1 + col1],
-                                             gammaIn[dPitch * i + col1], MinOf(64, dPitch - col1),
-                                             MinOf(255, tCount - first1),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                                AscendC::MulAddDst(tmp[dPitch * first1 + col1], dxgWsIn[dPitch * first1 + col1],
+                                                   gammaIn[dPitch * i + col1], MinOf(64, dPitch - col1),
+                                                   MinOf(255, tCount - first1),
+                                                   AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
                             }
                         }
                     } else {
+                        VectorBarrier();
                         for (int64_t t = 0; t < tCount; ++t) {
-                            AscendC::Mul(tmp1[dPitch * t], dxgWsIn[dPitch * t], gammaIn[dPitch * i], dPitch);
+                            AscendC::MulAddDst(tmp[dPitch * t], dxgWsIn[dPitch * t], gammaIn[dPitch * i], dPitch);
                         }
                     }
-                    VectorBarrier();
-                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
-                    AscendC::LocalTensor<float> tmp2 = calc5Buf_.Get<float>();
-                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-                    AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
-                        AscendC::Brcb(spread1[block1 * 64], tmp2[block1 * 8],
-                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
-                    }
+                    AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in1Queue_.EnQue(xIn);
+                    xIn = in1Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in1Queue_.FreeTensor(xIn);
                     if (dPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
                             for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                                AscendC::Mul(tmp3[dPitch * first2 + col2], spread1[first2 * 8],
-                                             xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
-                                             MinOf(255, tCount - first2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                                AscendC::MulAddDst(tmp[dPitch * first2 + col2], spread1[first2 * 8],
+                                                   xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
+                                                   MinOf(255, tCount - first2),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
                             }
                         }
                     } else {
                         VectorBarrier();
                         for (int64_t t = 0; t < tCount; ++t) {
                             for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                                AscendC::Mul(tmp3[dPitch * t + start1 * 64], spread1[t * 8],
-                                             xTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(
+                                    tmp[dPitch * t + start1 * 64], spread1[t * 8], xTile[dPitch * t + start1 * 64], 64,
+                                    MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
-                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(tmp[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
+                                                   xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64,
+                                                   1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                    AscendC::LocalTensor<Element> grad_x_postIn = in1Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in1Queue_.EnQue(grad_x_postIn);
+                    grad_x_postIn = in1Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> grad_x_postTile = calc3Buf_.Get<float>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in1Queue_.FreeTensor(grad_x_postIn);
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * tCount);
+                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                    out0Queue_.EnQue(grad_xOut);
+                    grad_xOut = out0Queue_.DeQue<Element>();
+                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
+                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                                    D_ * n_ * 2 - dCount * 2, 0));
+                    out0Queue_.FreeTensor(grad_xOut);
+                    in4Queue_.FreeTensor(dxgWsIn);
+                }
+                in2Queue_.FreeTensor(h_preIn);
+                in3Queue_.FreeTensor(toward_xWsIn);
+            }
+            in0Queue_.FreeTensor(gammaIn);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // toward_xWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // dxgWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // minus
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<float> gammaGm_;
+    AscendC::GlobalTensor<Element> grad_x_postGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> dxgWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t T_;
+    int64_t dxgWsStart_;
+    int64_t gradXDTile_;
+    int64_t gradXPer_;
+    int64_t gradXTTile_;
+    int64_t gradXTTiles_;
+    int64_t gradXWork_;
+    int64_t n_;
+    int64_t toward_xWsStart_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceil4GradXTTileNBy32_;
+};
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXVariant2Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR gamma,
+                                                           GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
+                                                           const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradXVariant2<Element> stage;
+    stage.Init(x, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
+
+/// dxg, grad_x
+template <typename Element>
+class MhcPreBackwardGradXVariant3
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x,
+                                GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        T_ = tiling.T;
+        dmixWsStart_ = tiling.dmixWsStart;
+        gradXDTile_ = tiling.gradXDTile;
+        gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
+        gradXTTiles_ = tiling.gradXTTiles;
+        gradXWork_ = tiling.gradXWork;
+        n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceil4GradXTTileNBy32_ = CeilDiv(gradXTTile_ * n_ * 4, 32);
+        ceilXBy32_ = CeilDiv(gradXTTile_ * n_ * n_ * 4 + gradXTTile_ * n_ * 8, 32);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
+                                  T_ * n_ * n_ + T_ * n_ * 2);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * n_ * n_ * 4 + gradXDTile_ * n_ * n_ * 8);
+        pipe->InitBuffer(in1Queue_, 1, gradXDTile_ * n_ * 4);
+        pipe->InitBuffer(in2Queue_, 2, ceilXBy32_ * 32);
+        pipe->InitBuffer(in3Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in4Queue_, 1, ceil4GradXTTileNBy32_ * 32);
+        pipe->InitBuffer(in5Queue_, 1, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilXBy32_ * 256);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceil4GradXTTileNBy32_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 512);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilXBy32_ * 64);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceil4GradXTTileNBy32_ * 64);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 16);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        const int64_t firstItem = blockIdx_ * gradXPer_;
+        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        VectorBarrier();
+        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
+            const int64_t dStart = gradXDTile_ * strip;
+            const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                phiIn, phiGm_[dStart],
+                AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in0Queue_.EnQue(phiIn);
+            phiIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                gammaIn, gammaGm_[dStart], AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in1Queue_.EnQue(gammaIn);
+            gammaIn = in1Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
+                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
+                const int64_t tStart = gradXTTile_ * tile;
+                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
+                AscendC::LocalTensor<float> dmixWsIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+                                     AscendC::DataCopyExtParams(1, n_ * n_ * tCount * 4 + n_ * tCount * 8, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in2Queue_.EnQue(dmixWsIn);
+                dmixWsIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> grad_h_inIn = in3Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in3Queue_.EnQue(grad_h_inIn);
+                grad_h_inIn = in3Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in3Queue_.FreeTensor(grad_h_inIn);
+                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                     AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in4Queue_.EnQue(h_preIn);
+                h_preIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> toward_xWsIn = in5Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(toward_xWsIn, toward_xWsGm_[tStart],
+                                     AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in5Queue_.EnQue(toward_xWsIn);
+                toward_xWsIn = in5Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+                for (int64_t block = 0; block < CeilDiv(n_ * n_ * tCount + n_ * tCount * 2, 8); block += 255) {
+                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8],
+                                  MinOf(255, CeilDiv(n_ * n_ * tCount + n_ * tCount * 2, 8) - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> spread1 = calc4Buf_.Get<float>();
+                for (int64_t block1 = 0; block1 < CeilDiv(n_ * tCount, 8); block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8],
+                                  MinOf(255, CeilDiv(n_ * tCount, 8) - block1), AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> minus = calc5Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(minus, toward_xWsIn, -1.0f, RoundUp(tCount, 16));
+                AscendC::LocalTensor<float> spread2 = calc6Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
+                    AscendC::Brcb(spread2[block2 * 64], minus[block2 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block2),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t i = 0; i < n_; ++i) {
+                    // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                    AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
+                    AscendC::Duplicate<float>(dxgTile, 0.0f, dPitch * tCount);
+                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                        if (dPitch <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first = 0; first < tCount; first += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[dPitch * first + col],
+                                        spread[first * n_ * n_ * 8 + first * n_ * 16 + k * 8],
+                                        phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
+                                        MinOf(255, tCount - first),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), n_ * n_ + n_ * 2, 0));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t t = 0; t < tCount; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + start * 64],
+                                                       spread[n_ * n_ * t * 8 + n_ * t * 16 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + (dPitch / 64) * 64],
+                                                       spread[n_ * n_ * t * 8 + n_ * t * 16 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - toward_x[t] * x[t,
+                    // i, d] + 0.0
+                    AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::Mul(tmp[dPitch * first1 + col1], grad_h_inTile[dPitch * first1 + col1],
+                                             spread1[first1 * n_ * 8 + i * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), n_));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(tmp[dPitch * t + start1 * 64], grad_h_inTile[dPitch * t + start1 * 64],
+                                             spread1[n_ * t * 8 + i * 8], 64, MinOf(255, (dPitch / 64) - start1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64],
+                                             spread1[n_ * t * 8 + i * 8], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    if (dPitch <= tCount * 64 && dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::MulAddDst(tmp[dPitch * first2 + col2], dxgTile[dPitch * first2 + col2],
+                                                   gammaIn[dPitch * i + col2], MinOf(64, dPitch - col2),
+                                                   MinOf(255, tCount - first2),
+                                                   AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::MulAddDst(tmp[dPitch * t], dxgTile[dPitch * t], gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                    AscendC::LocalTensor<Element> xIn = in3Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in3Queue_.EnQue(xIn);
+                    xIn = in3Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                    VectorBarrier();
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in3Queue_.FreeTensor(xIn);
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                                AscendC::MulAddDst(tmp[dPitch * first3 + col3], spread2[first3 * 8],
+                                                   xTile[dPitch * first3 + col3], MinOf(64, dPitch - col3),
+                                                   MinOf(255, tCount - first3),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::MulAddDst(
+                                    tmp[dPitch * t + start2 * 64], spread2[t * 8], xTile[dPitch * t + start2 * 64], 64,
+                                    MinOf(255, (dPitch / 64) - start2), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(tmp[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                                   xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64,
+                                                   1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
                     }
                     VectorBarrier();
-                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                    AscendC::Adds(tmp, tmp, 0.0f, dPitch * tCount);
+                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                    out0Queue_.EnQue(grad_xOut);
+                    grad_xOut = out0Queue_.DeQue<Element>();
+                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
+                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                                    D_ * n_ * 2 - dCount * 2, 0));
+                    out0Queue_.FreeTensor(grad_xOut);
+                }
+                in2Queue_.FreeTensor(dmixWsIn);
+                in4Queue_.FreeTensor(h_preIn);
+                in5Queue_.FreeTensor(toward_xWsIn);
+            }
+            in0Queue_.FreeTensor(phiIn);
+            in1Queue_.FreeTensor(gammaIn);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // toward_xWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // minus
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<float> gammaGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t T_;
+    int64_t dmixWsStart_;
+    int64_t gradXDTile_;
+    int64_t gradXPer_;
+    int64_t gradXTTile_;
+    int64_t gradXTTiles_;
+    int64_t gradXWork_;
+    int64_t n_;
+    int64_t toward_xWsStart_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceil4GradXTTileNBy32_;
+    int64_t ceilXBy32_;
+};
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXVariant3Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre,
+                                                           GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR workspace,
+                                                           const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradXVariant3<Element> stage;
+    stage.Init(x, phi, grad_h_in, h_pre, gamma, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
+
+/// grad_x
+template <typename Element>
+class MhcPreBackwardGradXVariant4
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x,
+                                GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        T_ = tiling.T;
+        dxgWsStart_ = tiling.dxgWsStart;
+        gradXDTile_ = tiling.gradXDTile;
+        gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
+        gradXTTiles_ = tiling.gradXTTiles;
+        gradXWork_ = tiling.gradXWork;
+        n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceil4GradXTTileNBy32_ = CeilDiv(gradXTTile_ * n_ * 4, 32);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in2Queue_, 2, ceil4GradXTTileNBy32_ * 32);
+        pipe->InitBuffer(in3Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in4Queue_, 1, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceil4GradXTTileNBy32_ * 256);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 512);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceil4GradXTTileNBy32_ * 64);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilGradXTTileBy16_ * 16);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        const int64_t firstItem = blockIdx_ * gradXPer_;
+        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        VectorBarrier();
+        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
+            const int64_t dStart = gradXDTile_ * strip;
+            const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<float> gammaIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                gammaIn, gammaGm_[dStart], AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in0Queue_.EnQue(gammaIn);
+            gammaIn = in0Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
+                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
+                const int64_t tStart = gradXTTile_ * tile;
+                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
+                AscendC::LocalTensor<Element> grad_h_inIn = in1Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in1Queue_.EnQue(grad_h_inIn);
+                grad_h_inIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in1Queue_.FreeTensor(grad_h_inIn);
+                AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                     AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in2Queue_.EnQue(h_preIn);
+                h_preIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> toward_xWsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(toward_xWsIn, toward_xWsGm_[tStart],
+                                     AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in3Queue_.EnQue(toward_xWsIn);
+                toward_xWsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+                for (int64_t block = 0; block < CeilDiv(n_ * tCount, 8); block += 255) {
+                    AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, CeilDiv(n_ * tCount, 8) - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> minus = calc4Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(minus, toward_xWsIn, -1.0f, RoundUp(tCount, 16));
+                AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], minus[block1 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block1),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t i = 0; i < n_; ++i) {
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - toward_x[t] * x[t,
+                    // i, d] + 0.0
+                    AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first = 0; first < tCount; first += 255) {
+                                AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[dPitch * first + col],
+                                             spread[first * n_ * 8 + i * 8], MinOf(64, dPitch - col),
+                                             MinOf(255, tCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), n_));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                AscendC::Mul(tmp[dPitch * t + start * 64], grad_h_inTile[dPitch * t + start * 64],
+                                             spread[n_ * t * 8 + i * 8], 64, MinOf(255, (dPitch / 64) - start),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[n_ * t * 8 + i * 8],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    AscendC::LocalTensor<float> dxgWsIn = in4Queue_.AllocTensor<float>();
+                    AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                              static_cast<float>(0)));
+                    in4Queue_.EnQue(dxgWsIn);
+                    dxgWsIn = in4Queue_.DeQue<float>();
+                    if (dPitch <= tCount * 64 && dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::MulAddDst(tmp[dPitch * first1 + col1], dxgWsIn[dPitch * first1 + col1],
+                                                   gammaIn[dPitch * i + col1], MinOf(64, dPitch - col1),
+                                                   MinOf(255, tCount - first1),
+                                                   AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::MulAddDst(tmp[dPitch * t], dxgWsIn[dPitch * t], gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                    AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in1Queue_.EnQue(xIn);
+                    xIn = in1Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in1Queue_.FreeTensor(xIn);
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::MulAddDst(tmp[dPitch * first2 + col2], spread1[first2 * 8],
+                                                   xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
+                                                   MinOf(255, tCount - first2),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::MulAddDst(
+                                    tmp[dPitch * t + start1 * 64], spread1[t * 8], xTile[dPitch * t + start1 * 64], 64,
+                                    MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(tmp[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
+                                                   xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64,
+                                                   1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
                     VectorBarrier();
                     AscendC::Adds(tmp, tmp, 0.0f, dPitch * tCount);
                     AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
@@ -1255,8 +1160,7 @@ public:
                     in4Queue_.FreeTensor(dxgWsIn);
                 }
                 in2Queue_.FreeTensor(h_preIn);
-                in3Queue_.FreeTensor(drmsWsIn);
-                in3Queue_.FreeTensor(inv_rmsIn);
+                in3Queue_.FreeTensor(toward_xWsIn);
             }
             in0Queue_.FreeTensor(gammaIn);
         }
@@ -1266,28 +1170,25 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // gammaIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // toward_xWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // dxgWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // minus
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_preGm_;
     AscendC::GlobalTensor<float> gammaGm_;
     AscendC::GlobalTensor<Element> grad_xGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
     AscendC::GlobalTensor<float> dxgWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t T_;
-    int64_t drmsWsStart_;
     int64_t dxgWsStart_;
     int64_t gradXDTile_;
     int64_t gradXPer_;
@@ -1295,19 +1196,20 @@ private:
     int64_t gradXTTiles_;
     int64_t gradXWork_;
     int64_t n_;
+    int64_t toward_xWsStart_;
     int64_t ceilGradXTTileBy16_;
-    int64_t ceilNBy16_;
+    int64_t ceil4GradXTTileNBy32_;
 };
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradXVariant4Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
-                                                           GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR workspace,
+__aicore__ inline void RunMhcPreBackwardGradXVariant4Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR gamma,
+                                                           GM_ADDR grad_x, GM_ADDR workspace,
                                                            const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
     MhcPreBackwardGradXVariant4<Element> stage;
-    stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
+    stage.Init(x, grad_h_in, h_pre, gamma, grad_x, workspace, tiling, &pipe);
     stage.Process();
 }
 
@@ -1316,50 +1218,46 @@ template <typename Element>
 class MhcPreBackwardGradXVariant5
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
-                                GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR grad_x_post,
+                                GM_ADDR grad_x, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
+                                AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         D_ = tiling.D;
         T_ = tiling.T;
         dmixWsStart_ = tiling.dmixWsStart;
-        drmsWsStart_ = tiling.drmsWsStart;
         gradXDTile_ = tiling.gradXDTile;
         gradXPer_ = tiling.gradXPer;
         gradXTTile_ = tiling.gradXTTile;
         gradXTTiles_ = tiling.gradXTTiles;
         gradXWork_ = tiling.gradXWork;
         n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
         ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
+        ceil4GradXTTileNBy32_ = CeilDiv(gradXTTile_ * n_ * 4, 32);
+        ceilXBy32_ = CeilDiv(gradXTTile_ * n_ * n_ * 4 + gradXTTile_ * n_ * 8, 32);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
         pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * n_ * n_ * 4 + gradXDTile_ * n_ * n_ * 8);
-        pipe->InitBuffer(in1Queue_, 2, ceilNN2NBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, ceilXBy32_ * 32);
         pipe->InitBuffer(in2Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(in3Queue_, 1, ceilNBy16_ * gradXTTile_ * 64);
-        pipe->InitBuffer(in4Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in3Queue_, 2, ceil4GradXTTileNBy32_ * 32);
+        pipe->InitBuffer(in4Queue_, 1, ceilGradXTTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc2Buf_, ceilXBy32_ * 256);
         pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilNBy16_ * gradXTTile_ * 512);
-        pipe->InitBuffer(calc7Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilGradXTTileBy16_ * 512);
+        pipe->InitBuffer(calc4Buf_, ceil4GradXTTileNBy32_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
@@ -1369,23 +1267,18 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * gradXTTile_ * 128);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilXBy32_ * 64);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceil4GradXTTileNBy32_ * 64);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXTTile_ * 128);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradXTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 128);
         const int64_t firstItem = blockIdx_ * gradXPer_;
         const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        VectorBarrier();
         for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
             const int64_t dStart = gradXDTile_ * strip;
             const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
@@ -1402,11 +1295,9 @@ public:
                 const int64_t tStart = gradXTTile_ * tile;
                 const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
                 AscendC::LocalTensor<float> dmixWsIn = in1Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(
-                    dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                    AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                    AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
-                                                         static_cast<float>(0)));
+                AscendC::DataCopyPad(dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+                                     AscendC::DataCopyExtParams(1, n_ * n_ * tCount * 4 + n_ * tCount * 8, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(dmixWsIn);
                 dmixWsIn = in1Queue_.DeQue<float>();
                 AscendC::LocalTensor<Element> grad_h_inIn = in2Queue_.AllocTensor<Element>();
@@ -1416,35 +1307,39 @@ public:
                 in2Queue_.EnQue(grad_h_inIn);
                 grad_h_inIn = in2Queue_.DeQue<Element>();
                 AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-                VectorBarrier();
                 AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
                 in2Queue_.FreeTensor(grad_h_inIn);
                 AscendC::LocalTensor<float> h_preIn = in3Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
-                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+                                     AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in3Queue_.EnQue(h_preIn);
                 h_preIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> drmsWsIn = in4Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                AscendC::LocalTensor<float> toward_xWsIn = in4Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(toward_xWsIn, toward_xWsGm_[tStart],
+                                     AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(
                                          true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in4Queue_.EnQue(drmsWsIn);
-                drmsWsIn = in4Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> inv_rmsIn = in4Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(
-                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in4Queue_.EnQue(inv_rmsIn);
-                inv_rmsIn = in4Queue_.DeQue<float>();
+                in4Queue_.EnQue(toward_xWsIn);
+                toward_xWsIn = in4Queue_.DeQue<float>();
                 AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-                for (int64_t block = 0; block < ceilNN2NBy16_ * tCount * 2; block += 255) {
+                for (int64_t block = 0; block < CeilDiv(n_ * n_ * tCount + n_ * tCount * 2, 8); block += 255) {
                     AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8],
-                                  MinOf(255, ceilNN2NBy16_ * tCount * 2 - block), AscendC::BrcbRepeatParams(1, 8));
+                                  MinOf(255, CeilDiv(n_ * n_ * tCount + n_ * tCount * 2, 8) - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
                 }
-                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
-                for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
-                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8], MinOf(255, tCount * 2 - block1),
+                AscendC::LocalTensor<float> spread1 = calc4Buf_.Get<float>();
+                for (int64_t block1 = 0; block1 < CeilDiv(n_ * tCount, 8); block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8],
+                                  MinOf(255, CeilDiv(n_ * tCount, 8) - block1), AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> minus = calc5Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(minus, toward_xWsIn, -1.0f, RoundUp(tCount, 16));
+                AscendC::LocalTensor<float> spread2 = calc6Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
+                    AscendC::Brcb(spread2[block2 * 64], minus[block2 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block2),
                                   AscendC::BrcbRepeatParams(1, 8));
                 }
                 for (int64_t i = 0; i < n_; ++i) {
@@ -1457,10 +1352,11 @@ public:
                             for (int64_t col = 0; col < dPitch; col += 64) {
                                 for (int64_t first = 0; first < tCount; first += 255) {
                                     AscendC::MulAddDst(
-                                        dxgTile[dPitch * first + col], spread[ceilNN2NBy16_ * first * 128 + k * 8],
+                                        dxgTile[dPitch * first + col],
+                                        spread[first * n_ * n_ * 8 + first * n_ * 16 + k * 8],
                                         phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
                                         MinOf(255, tCount - first),
-                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), n_ * n_ + n_ * 2, 0));
                                 }
                             }
                         } else {
@@ -1468,14 +1364,14 @@ public:
                             for (int64_t t = 0; t < tCount; ++t) {
                                 for (int64_t start = 0; start < (dPitch / 64); start += 255) {
                                     AscendC::MulAddDst(dxgTile[dPitch * t + start * 64],
-                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       spread[n_ * n_ * t * 8 + n_ * t * 16 + k * 8],
                                                        phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
                                                        MinOf(255, (dPitch / 64) - start),
                                                        AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                                 }
                                 if (dPitch - (dPitch / 64) * 64 > 0) {
                                     AscendC::MulAddDst(dxgTile[dPitch * t + (dPitch / 64) * 64],
-                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       spread[n_ * n_ * t * 8 + n_ * t * 16 + k * 8],
                                                        phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
                                                        dPitch - (dPitch / 64) * 64, 1,
                                                        AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
@@ -1483,35 +1379,17 @@ public:
                             }
                         }
                     }
-                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3
-                    // / (D*n) * x[t, i, d] + grad_x_post[t, i, d]
-                    AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    in2Queue_.EnQue(xIn);
-                    xIn = in2Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
-                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                    in2Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<Element> grad_x_postIn = in2Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    in2Queue_.EnQue(grad_x_postIn);
-                    grad_x_postIn = in2Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> grad_x_postTile = calc4Buf_.Get<float>();
-                    AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                    in2Queue_.FreeTensor(grad_x_postIn);
-                    AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - toward_x[t] * x[t, i, d] +
+                    // grad_x_post[t, i, d]
+                    AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
                     if (dPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
                             for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
                                 AscendC::Mul(tmp[dPitch * first1 + col1], grad_h_inTile[dPitch * first1 + col1],
-                                             spread1[first1 * 128 + i * 8], MinOf(64, dPitch - col1),
+                                             spread1[first1 * n_ * 8 + i * 8], MinOf(64, dPitch - col1),
                                              MinOf(255, tCount - first1),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), n_));
                             }
                         }
                     } else {
@@ -1519,63 +1397,65 @@ public:
                         for (int64_t t = 0; t < tCount; ++t) {
                             for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
                                 AscendC::Mul(tmp[dPitch * t + start1 * 64], grad_h_inTile[dPitch * t + start1 * 64],
-                                             spread1[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start1),
+                                             spread1[n_ * t * 8 + i * 8], 64, MinOf(255, (dPitch / 64) - start1),
                                              AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
                                 AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
-                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
-                                             dPitch - (dPitch / 64) * 64, 1,
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64],
+                                             spread1[n_ * t * 8 + i * 8], dPitch - (dPitch / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                             }
                         }
                     }
-                    AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
-                    AscendC::Muls(tmp1, dxgTile, 1.0f, dPitch * tCount);
+                    AscendC::Muls(dxgTile, dxgTile, 1.0f, dPitch * tCount);
                     VectorBarrier();
-                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
-                    AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                    AscendC::Add(tmp, tmp, dxgTile, dPitch * tCount);
+                    AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in2Queue_.EnQue(xIn);
+                    xIn = in2Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     VectorBarrier();
-                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-                    AscendC::LocalTensor<float> tmp3 = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> spread2 = calc9Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
-                        AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8],
-                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block2), AscendC::BrcbRepeatParams(1, 8));
-                    }
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in2Queue_.FreeTensor(xIn);
                     if (dPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
                             for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                                AscendC::Mul(tmp3[dPitch * first2 + col2], spread2[first2 * 8],
-                                             xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
-                                             MinOf(255, tCount - first2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                                AscendC::MulAddDst(tmp[dPitch * first2 + col2], spread2[first2 * 8],
+                                                   xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
+                                                   MinOf(255, tCount - first2),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
                             }
                         }
                     } else {
                         VectorBarrier();
                         for (int64_t t = 0; t < tCount; ++t) {
                             for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
-                                AscendC::Mul(tmp3[dPitch * t + start2 * 64], spread2[t * 8],
-                                             xTile[dPitch * t + start2 * 64], 64, MinOf(255, (dPitch / 64) - start2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(
+                                    tmp[dPitch * t + start2 * 64], spread2[t * 8], xTile[dPitch * t + start2 * 64], 64,
+                                    MinOf(255, (dPitch / 64) - start2), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
-                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(tmp[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                                   xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64,
+                                                   1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
                     }
+                    AscendC::LocalTensor<Element> grad_x_postIn = in2Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in2Queue_.EnQue(grad_x_postIn);
+                    grad_x_postIn = in2Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> grad_x_postTile = calc1Buf_.Get<float>();
                     VectorBarrier();
-                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                    AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in2Queue_.FreeTensor(grad_x_postIn);
                     VectorBarrier();
                     AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * tCount);
                     AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
@@ -1591,8 +1471,7 @@ public:
                 }
                 in1Queue_.FreeTensor(dmixWsIn);
                 in3Queue_.FreeTensor(h_preIn);
-                in4Queue_.FreeTensor(drmsWsIn);
-                in4Queue_.FreeTensor(inv_rmsIn);
+                in4Queue_.FreeTensor(toward_xWsIn);
             }
             in0Queue_.FreeTensor(phiIn);
         }
@@ -1603,52 +1482,48 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // dmixWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // toward_xWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // grad_x_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // minus
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_preGm_;
     AscendC::GlobalTensor<Element> grad_x_postGm_;
     AscendC::GlobalTensor<Element> grad_xGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t T_;
     int64_t dmixWsStart_;
-    int64_t drmsWsStart_;
     int64_t gradXDTile_;
     int64_t gradXPer_;
     int64_t gradXTTile_;
     int64_t gradXTTiles_;
     int64_t gradXWork_;
     int64_t n_;
+    int64_t toward_xWsStart_;
     int64_t ceilGradXTTileBy16_;
-    int64_t ceilNBy16_;
-    int64_t ceilNN2NBy16_;
+    int64_t ceil4GradXTTileNBy32_;
+    int64_t ceilXBy32_;
 };
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradXVariant5Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
-                                                           GM_ADDR h_pre, GM_ADDR grad_x_post, GM_ADDR grad_x,
-                                                           GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+__aicore__ inline void RunMhcPreBackwardGradXVariant5Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre,
+                                                           GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
+                                                           const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
     MhcPreBackwardGradXVariant5<Element> stage;
-    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
+    stage.Init(x, phi, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
     stage.Process();
 }
 
@@ -1657,14 +1532,12 @@ template <typename Element>
 class MhcPreBackwardGradXVariant6
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre, GM_ADDR grad_x_post,
-                                GM_ADDR grad_x, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
-                                AscendC::TPipe *pipe)
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR grad_x_post, GM_ADDR grad_x,
+                                GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         D_ = tiling.D;
         T_ = tiling.T;
-        drmsWsStart_ = tiling.drmsWsStart;
         dxgWsStart_ = tiling.dxgWsStart;
         gradXDTile_ = tiling.gradXDTile;
         gradXDTiles_ = tiling.gradXDTiles;
@@ -1672,29 +1545,27 @@ public:
         gradXTTile_ = tiling.gradXTTile;
         gradXWork_ = tiling.gradXWork;
         n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
         ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
+        ceil4GradXTTileNBy32_ = CeilDiv(gradXTTile_ * n_ * 4, 32);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
         dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
         pipe->InitBuffer(in0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(in1Queue_, 2, ceilNBy16_ * gradXTTile_ * 64);
-        pipe->InitBuffer(in2Queue_, 3, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(in3Queue_, 1, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, ceil4GradXTTileNBy32_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in3Queue_, 2, gradXDTile_ * gradXTTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceil4GradXTTileNBy32_ * 256);
         pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * gradXTTile_ * 512);
-        pipe->InitBuffer(calc5Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilGradXTTileBy16_ * 512);
+        pipe->InitBuffer(calc4Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
@@ -1704,17 +1575,14 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceil4GradXTTileNBy32_ * 64);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXTTile_ * 128);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilGradXTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        VectorBarrier();
         for (int64_t item = blockIdx_ * gradXPer_; item < MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
              ++item) {
             const int64_t dStart = gradXDTile_ * (item % gradXDTiles_);
@@ -1729,68 +1597,47 @@ public:
             in0Queue_.EnQue(grad_h_inIn);
             grad_h_inIn = in0Queue_.DeQue<Element>();
             AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-            VectorBarrier();
             AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
             in0Queue_.FreeTensor(grad_h_inIn);
             AscendC::LocalTensor<float> h_preIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                 AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in1Queue_.EnQue(h_preIn);
             h_preIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> drmsWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+            AscendC::LocalTensor<float> toward_xWsIn = in2Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(toward_xWsIn, toward_xWsGm_[tStart],
+                                 AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(
                                      true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-            in2Queue_.EnQue(drmsWsIn);
-            drmsWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(
-                                     true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-            in2Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
-            for (int64_t block = 0; block < tCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, tCount * 2 - block),
+            in2Queue_.EnQue(toward_xWsIn);
+            toward_xWsIn = in2Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+            for (int64_t block = 0; block < CeilDiv(n_ * tCount, 8); block += 255) {
+                AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, CeilDiv(n_ * tCount, 8) - block),
+                              AscendC::BrcbRepeatParams(1, 8));
+            }
+            AscendC::LocalTensor<float> minus = calc4Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Muls(minus, toward_xWsIn, -1.0f, RoundUp(tCount, 16));
+            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
+            VectorBarrier();
+            for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
+                AscendC::Brcb(spread1[block1 * 64], minus[block1 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block1),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             for (int64_t i = 0; i < n_; ++i) {
-                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 /
-                // (D*n) * x[t, i, d] + grad_x_post[t, i, d]
-                AscendC::LocalTensor<float> dxgWsIn = in3Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                     AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
-                                                                          static_cast<float>(0)));
-                in3Queue_.EnQue(dxgWsIn);
-                dxgWsIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                in0Queue_.EnQue(xIn);
-                xIn = in0Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                in0Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<Element> grad_x_postIn = in0Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                in0Queue_.EnQue(grad_x_postIn);
-                grad_x_postIn = in0Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> grad_x_postTile = calc2Buf_.Get<float>();
-                AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                in0Queue_.FreeTensor(grad_x_postIn);
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - toward_x[t] * x[t, i, d] +
+                // grad_x_post[t, i, d]
+                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
                 if (dPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < dPitch; col += 64) {
                         for (int64_t first = 0; first < tCount; first += 255) {
                             AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[dPitch * first + col],
-                                         spread[first * 128 + i * 8], MinOf(64, dPitch - col),
+                                         spread[first * n_ * 8 + i * 8], MinOf(64, dPitch - col),
                                          MinOf(255, tCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), n_));
                         }
                     }
                 } else {
@@ -1798,62 +1645,72 @@ public:
                     for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start = 0; start < (dPitch / 64); start += 255) {
                             AscendC::Mul(tmp[dPitch * t + start * 64], grad_h_inTile[dPitch * t + start * 64],
-                                         spread[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start),
+                                         spread[n_ * t * 8 + i * 8], 64, MinOf(255, (dPitch / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (dPitch - (dPitch / 64) * 64 > 0) {
                             AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
-                                         grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
+                                         grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[n_ * t * 8 + i * 8],
                                          dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                     }
                 }
-                AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> dxgWsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in3Queue_.EnQue(dxgWsIn);
+                dxgWsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
                 AscendC::Muls(tmp1, dxgWsIn, 1.0f, dPitch * tCount);
                 VectorBarrier();
                 AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
-                AscendC::LocalTensor<float> tmp2 = calc6Buf_.Get<float>();
-                AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in0Queue_.EnQue(xIn);
+                xIn = in0Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
-                VectorBarrier();
-                AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
-                VectorBarrier();
-                AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-                AscendC::LocalTensor<float> tmp3 = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread1 = calc7Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
-                    AscendC::Brcb(spread1[block1 * 64], tmp2[block1 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block1),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in0Queue_.FreeTensor(xIn);
                 if (dPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
                         for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                            AscendC::Mul(tmp3[dPitch * first1 + col1], spread1[first1 * 8],
-                                         xTile[dPitch * first1 + col1], MinOf(64, dPitch - col1),
-                                         MinOf(255, tCount - first1),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            AscendC::MulAddDst(tmp[dPitch * first1 + col1], spread1[first1 * 8],
+                                               xTile[dPitch * first1 + col1], MinOf(64, dPitch - col1),
+                                               MinOf(255, tCount - first1),
+                                               AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                            AscendC::Mul(tmp3[dPitch * t + start1 * 64], spread1[t * 8],
-                                         xTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(tmp[dPitch * t + start1 * 64], spread1[t * 8],
+                                               xTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
+                                               AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
-                                         xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(tmp[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
+                                               xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                               AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                     }
                 }
+                AscendC::LocalTensor<Element> grad_x_postIn = in0Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in0Queue_.EnQue(grad_x_postIn);
+                grad_x_postIn = in0Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_x_postTile = calc3Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in0Queue_.FreeTensor(grad_x_postIn);
                 VectorBarrier();
                 AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * tCount);
                 AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
@@ -1869,37 +1726,32 @@ public:
                 in3Queue_.FreeTensor(dxgWsIn);
             }
             in1Queue_.FreeTensor(h_preIn);
-            in2Queue_.FreeTensor(drmsWsIn);
-            in2Queue_.FreeTensor(inv_rmsIn);
+            in2Queue_.FreeTensor(toward_xWsIn);
         }
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // toward_xWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // dxgWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_x_postTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // minus
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_preGm_;
     AscendC::GlobalTensor<Element> grad_x_postGm_;
     AscendC::GlobalTensor<Element> grad_xGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
     AscendC::GlobalTensor<float> dxgWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t T_;
-    int64_t drmsWsStart_;
     int64_t dxgWsStart_;
     int64_t gradXDTile_;
     int64_t gradXDTiles_;
@@ -1907,19 +1759,20 @@ private:
     int64_t gradXTTile_;
     int64_t gradXWork_;
     int64_t n_;
+    int64_t toward_xWsStart_;
     int64_t ceilGradXTTileBy16_;
-    int64_t ceilNBy16_;
+    int64_t ceil4GradXTTileNBy32_;
 };
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradXVariant6Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+__aicore__ inline void RunMhcPreBackwardGradXVariant6Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre,
                                                            GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
                                                            const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
     MhcPreBackwardGradXVariant6<Element> stage;
-    stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
+    stage.Init(x, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
     stage.Process();
 }
 
@@ -1928,48 +1781,44 @@ template <typename Element>
 class MhcPreBackwardGradXVariant7
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
-                                GM_ADDR grad_x, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
-                                AscendC::TPipe *pipe)
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR grad_x,
+                                GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         D_ = tiling.D;
         T_ = tiling.T;
         dmixWsStart_ = tiling.dmixWsStart;
-        drmsWsStart_ = tiling.drmsWsStart;
         gradXDTile_ = tiling.gradXDTile;
         gradXPer_ = tiling.gradXPer;
         gradXTTile_ = tiling.gradXTTile;
         gradXTTiles_ = tiling.gradXTTiles;
         gradXWork_ = tiling.gradXWork;
         n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
         ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
+        ceil4GradXTTileNBy32_ = CeilDiv(gradXTTile_ * n_ * 4, 32);
+        ceilXBy32_ = CeilDiv(gradXTTile_ * n_ * n_ * 4 + gradXTTile_ * n_ * 8, 32);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
         pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * n_ * n_ * 4 + gradXDTile_ * n_ * n_ * 8);
-        pipe->InitBuffer(in1Queue_, 2, ceilNN2NBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, ceilXBy32_ * 32);
         pipe->InitBuffer(in2Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(in3Queue_, 1, ceilNBy16_ * gradXTTile_ * 64);
-        pipe->InitBuffer(in4Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in3Queue_, 2, ceil4GradXTTileNBy32_ * 32);
+        pipe->InitBuffer(in4Queue_, 1, ceilGradXTTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc2Buf_, ceilXBy32_ * 256);
         pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * gradXTTile_ * 512);
-        pipe->InitBuffer(calc6Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilGradXTTileBy16_ * 512);
+        pipe->InitBuffer(calc4Buf_, ceil4GradXTTileNBy32_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
@@ -1979,21 +1828,18 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * gradXTTile_ * 128);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilXBy32_ * 64);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceil4GradXTTileNBy32_ * 64);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXTTile_ * 128);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXDTile_ * gradXTTile_);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilGradXTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 128);
         const int64_t firstItem = blockIdx_ * gradXPer_;
         const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        VectorBarrier();
         for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
             const int64_t dStart = gradXDTile_ * strip;
             const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
@@ -2010,11 +1856,9 @@ public:
                 const int64_t tStart = gradXTTile_ * tile;
                 const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
                 AscendC::LocalTensor<float> dmixWsIn = in1Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(
-                    dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                    AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                    AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
-                                                         static_cast<float>(0)));
+                AscendC::DataCopyPad(dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+                                     AscendC::DataCopyExtParams(1, n_ * n_ * tCount * 4 + n_ * tCount * 8, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(dmixWsIn);
                 dmixWsIn = in1Queue_.DeQue<float>();
                 AscendC::LocalTensor<Element> grad_h_inIn = in2Queue_.AllocTensor<Element>();
@@ -2024,35 +1868,39 @@ public:
                 in2Queue_.EnQue(grad_h_inIn);
                 grad_h_inIn = in2Queue_.DeQue<Element>();
                 AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-                VectorBarrier();
                 AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
                 in2Queue_.FreeTensor(grad_h_inIn);
                 AscendC::LocalTensor<float> h_preIn = in3Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
-                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+                                     AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in3Queue_.EnQue(h_preIn);
                 h_preIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> drmsWsIn = in4Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                AscendC::LocalTensor<float> toward_xWsIn = in4Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(toward_xWsIn, toward_xWsGm_[tStart],
+                                     AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(
                                          true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in4Queue_.EnQue(drmsWsIn);
-                drmsWsIn = in4Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> inv_rmsIn = in4Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(
-                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-                in4Queue_.EnQue(inv_rmsIn);
-                inv_rmsIn = in4Queue_.DeQue<float>();
+                in4Queue_.EnQue(toward_xWsIn);
+                toward_xWsIn = in4Queue_.DeQue<float>();
                 AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-                for (int64_t block = 0; block < ceilNN2NBy16_ * tCount * 2; block += 255) {
+                for (int64_t block = 0; block < CeilDiv(n_ * n_ * tCount + n_ * tCount * 2, 8); block += 255) {
                     AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8],
-                                  MinOf(255, ceilNN2NBy16_ * tCount * 2 - block), AscendC::BrcbRepeatParams(1, 8));
+                                  MinOf(255, CeilDiv(n_ * n_ * tCount + n_ * tCount * 2, 8) - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
                 }
-                AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
-                for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
-                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8], MinOf(255, tCount * 2 - block1),
+                AscendC::LocalTensor<float> spread1 = calc4Buf_.Get<float>();
+                for (int64_t block1 = 0; block1 < CeilDiv(n_ * tCount, 8); block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8],
+                                  MinOf(255, CeilDiv(n_ * tCount, 8) - block1), AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> minus = calc5Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(minus, toward_xWsIn, -1.0f, RoundUp(tCount, 16));
+                AscendC::LocalTensor<float> spread2 = calc6Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
+                    AscendC::Brcb(spread2[block2 * 64], minus[block2 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block2),
                                   AscendC::BrcbRepeatParams(1, 8));
                 }
                 for (int64_t i = 0; i < n_; ++i) {
@@ -2065,10 +1913,11 @@ public:
                             for (int64_t col = 0; col < dPitch; col += 64) {
                                 for (int64_t first = 0; first < tCount; first += 255) {
                                     AscendC::MulAddDst(
-                                        dxgTile[dPitch * first + col], spread[ceilNN2NBy16_ * first * 128 + k * 8],
+                                        dxgTile[dPitch * first + col],
+                                        spread[first * n_ * n_ * 8 + first * n_ * 16 + k * 8],
                                         phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
                                         MinOf(255, tCount - first),
-                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), n_ * n_ + n_ * 2, 0));
                                 }
                             }
                         } else {
@@ -2076,14 +1925,14 @@ public:
                             for (int64_t t = 0; t < tCount; ++t) {
                                 for (int64_t start = 0; start < (dPitch / 64); start += 255) {
                                     AscendC::MulAddDst(dxgTile[dPitch * t + start * 64],
-                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       spread[n_ * n_ * t * 8 + n_ * t * 16 + k * 8],
                                                        phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
                                                        MinOf(255, (dPitch / 64) - start),
                                                        AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                                 }
                                 if (dPitch - (dPitch / 64) * 64 > 0) {
                                     AscendC::MulAddDst(dxgTile[dPitch * t + (dPitch / 64) * 64],
-                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       spread[n_ * n_ * t * 8 + n_ * t * 16 + k * 8],
                                                        phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
                                                        dPitch - (dPitch / 64) * 64, 1,
                                                        AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
@@ -2091,26 +1940,17 @@ public:
                             }
                         }
                     }
-                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3
-                    // / (D*n) * x[t, i, d] + 0.0
-                    AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                    in2Queue_.EnQue(xIn);
-                    xIn = in2Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
-                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                    in2Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - toward_x[t] * x[t, i, d] +
+                    // 0.0
+                    AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
                     if (dPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
                             for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
                                 AscendC::Mul(tmp[dPitch * first1 + col1], grad_h_inTile[dPitch * first1 + col1],
-                                             spread1[first1 * 128 + i * 8], MinOf(64, dPitch - col1),
+                                             spread1[first1 * n_ * 8 + i * 8], MinOf(64, dPitch - col1),
                                              MinOf(255, tCount - first1),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), n_));
                             }
                         }
                     } else {
@@ -2118,63 +1958,55 @@ public:
                         for (int64_t t = 0; t < tCount; ++t) {
                             for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
                                 AscendC::Mul(tmp[dPitch * t + start1 * 64], grad_h_inTile[dPitch * t + start1 * 64],
-                                             spread1[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start1),
+                                             spread1[n_ * t * 8 + i * 8], 64, MinOf(255, (dPitch / 64) - start1),
                                              AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
                                 AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
-                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
-                                             dPitch - (dPitch / 64) * 64, 1,
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64],
+                                             spread1[n_ * t * 8 + i * 8], dPitch - (dPitch / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                             }
                         }
                     }
-                    AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
-                    AscendC::Muls(tmp1, dxgTile, 1.0f, dPitch * tCount);
+                    AscendC::Muls(dxgTile, dxgTile, 1.0f, dPitch * tCount);
                     VectorBarrier();
-                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
-                    AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
-                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                    AscendC::Add(tmp, tmp, dxgTile, dPitch * tCount);
+                    AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in2Queue_.EnQue(xIn);
+                    xIn = in2Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     VectorBarrier();
-                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
-                    VectorBarrier();
-                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-                    AscendC::LocalTensor<float> tmp3 = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<float> spread2 = calc8Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
-                        AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8],
-                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block2), AscendC::BrcbRepeatParams(1, 8));
-                    }
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in2Queue_.FreeTensor(xIn);
                     if (dPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
                             for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                                AscendC::Mul(tmp3[dPitch * first2 + col2], spread2[first2 * 8],
-                                             xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
-                                             MinOf(255, tCount - first2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                                AscendC::MulAddDst(tmp[dPitch * first2 + col2], spread2[first2 * 8],
+                                                   xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
+                                                   MinOf(255, tCount - first2),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
                             }
                         }
                     } else {
                         VectorBarrier();
                         for (int64_t t = 0; t < tCount; ++t) {
                             for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
-                                AscendC::Mul(tmp3[dPitch * t + start2 * 64], spread2[t * 8],
-                                             xTile[dPitch * t + start2 * 64], 64, MinOf(255, (dPitch / 64) - start2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(
+                                    tmp[dPitch * t + start2 * 64], spread2[t * 8], xTile[dPitch * t + start2 * 64], 64,
+                                    MinOf(255, (dPitch / 64) - start2), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
-                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(tmp[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                                   xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64,
+                                                   1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
                     }
-                    VectorBarrier();
-                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
                     VectorBarrier();
                     AscendC::Adds(tmp, tmp, 0.0f, dPitch * tCount);
                     AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
@@ -2190,8 +2022,7 @@ public:
                 }
                 in1Queue_.FreeTensor(dmixWsIn);
                 in3Queue_.FreeTensor(h_preIn);
-                in4Queue_.FreeTensor(drmsWsIn);
-                in4Queue_.FreeTensor(inv_rmsIn);
+                in4Queue_.FreeTensor(toward_xWsIn);
             }
             in0Queue_.FreeTensor(phiIn);
         }
@@ -2202,50 +2033,47 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // dmixWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // toward_xWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // minus
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_preGm_;
     AscendC::GlobalTensor<Element> grad_xGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t T_;
     int64_t dmixWsStart_;
-    int64_t drmsWsStart_;
     int64_t gradXDTile_;
     int64_t gradXPer_;
     int64_t gradXTTile_;
     int64_t gradXTTiles_;
     int64_t gradXWork_;
     int64_t n_;
+    int64_t toward_xWsStart_;
     int64_t ceilGradXTTileBy16_;
-    int64_t ceilNBy16_;
-    int64_t ceilNN2NBy16_;
+    int64_t ceil4GradXTTileNBy32_;
+    int64_t ceilXBy32_;
 };
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradXVariant7Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
-                                                           GM_ADDR h_pre, GM_ADDR grad_x, GM_ADDR workspace,
+__aicore__ inline void RunMhcPreBackwardGradXVariant7Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR h_pre,
+                                                           GM_ADDR grad_x, GM_ADDR workspace,
                                                            const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
     MhcPreBackwardGradXVariant7<Element> stage;
-    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
+    stage.Init(x, phi, grad_h_in, h_pre, grad_x, workspace, tiling, &pipe);
     stage.Process();
 }
 
@@ -2254,13 +2082,12 @@ template <typename Element>
 class MhcPreBackwardGradXVariant8
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre, GM_ADDR grad_x,
-                                GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR grad_x, GM_ADDR workspace,
+                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         D_ = tiling.D;
         T_ = tiling.T;
-        drmsWsStart_ = tiling.drmsWsStart;
         dxgWsStart_ = tiling.dxgWsStart;
         gradXDTile_ = tiling.gradXDTile;
         gradXDTiles_ = tiling.gradXDTiles;
@@ -2268,27 +2095,26 @@ public:
         gradXTTile_ = tiling.gradXTTile;
         gradXWork_ = tiling.gradXWork;
         n_ = tiling.n;
+        toward_xWsStart_ = tiling.toward_xWsStart;
         ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
+        ceil4GradXTTileNBy32_ = CeilDiv(gradXTTile_ * n_ * 4, 32);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
-        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
         dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
+        toward_xWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + toward_xWsStart_), T_);
         pipe->InitBuffer(in0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
-        pipe->InitBuffer(in1Queue_, 2, ceilNBy16_ * gradXTTile_ * 64);
-        pipe->InitBuffer(in2Queue_, 3, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(in3Queue_, 1, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, ceil4GradXTTileNBy32_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in3Queue_, 2, gradXDTile_ * gradXTTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradXTTile_ * 512);
-        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 512);
+        pipe->InitBuffer(calc2Buf_, ceil4GradXTTileNBy32_ * 256);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
@@ -2298,15 +2124,14 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceil4GradXTTileNBy32_ * 64);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXTTile_ * 128);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilGradXTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        VectorBarrier();
         for (int64_t item = blockIdx_ * gradXPer_; item < MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
              ++item) {
             const int64_t dStart = gradXDTile_ * (item % gradXDTiles_);
@@ -2321,59 +2146,46 @@ public:
             in0Queue_.EnQue(grad_h_inIn);
             grad_h_inIn = in0Queue_.DeQue<Element>();
             AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-            VectorBarrier();
             AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
             in0Queue_.FreeTensor(grad_h_inIn);
             AscendC::LocalTensor<float> h_preIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                 AscendC::DataCopyExtParams(1, n_ * tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in1Queue_.EnQue(h_preIn);
             h_preIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> drmsWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+            AscendC::LocalTensor<float> toward_xWsIn = in2Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(toward_xWsIn, toward_xWsGm_[tStart],
+                                 AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(
                                      true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-            in2Queue_.EnQue(drmsWsIn);
-            drmsWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(
-                                     true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
-            in2Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
-            for (int64_t block = 0; block < tCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, tCount * 2 - block),
+            in2Queue_.EnQue(toward_xWsIn);
+            toward_xWsIn = in2Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+            for (int64_t block = 0; block < CeilDiv(n_ * tCount, 8); block += 255) {
+                AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, CeilDiv(n_ * tCount, 8) - block),
+                              AscendC::BrcbRepeatParams(1, 8));
+            }
+            AscendC::LocalTensor<float> minus = calc4Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Muls(minus, toward_xWsIn, -1.0f, RoundUp(tCount, 16));
+            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
+            VectorBarrier();
+            for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
+                AscendC::Brcb(spread1[block1 * 64], minus[block1 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block1),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             for (int64_t i = 0; i < n_; ++i) {
-                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 /
-                // (D*n) * x[t, i, d] + 0.0
-                AscendC::LocalTensor<float> dxgWsIn = in3Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                     AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
-                                                                          static_cast<float>(0)));
-                in3Queue_.EnQue(dxgWsIn);
-                dxgWsIn = in3Queue_.DeQue<float>();
-                AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
-                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                in0Queue_.EnQue(xIn);
-                xIn = in0Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
-                in0Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - toward_x[t] * x[t, i, d] + 0.0
+                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
                 if (dPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < dPitch; col += 64) {
                         for (int64_t first = 0; first < tCount; first += 255) {
                             AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[dPitch * first + col],
-                                         spread[first * 128 + i * 8], MinOf(64, dPitch - col),
+                                         spread[first * n_ * 8 + i * 8], MinOf(64, dPitch - col),
                                          MinOf(255, tCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), n_));
                         }
                     }
                 } else {
@@ -2381,62 +2193,62 @@ public:
                     for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start = 0; start < (dPitch / 64); start += 255) {
                             AscendC::Mul(tmp[dPitch * t + start * 64], grad_h_inTile[dPitch * t + start * 64],
-                                         spread[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start),
+                                         spread[n_ * t * 8 + i * 8], 64, MinOf(255, (dPitch / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (dPitch - (dPitch / 64) * 64 > 0) {
                             AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
-                                         grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
+                                         grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[n_ * t * 8 + i * 8],
                                          dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                     }
                 }
-                AscendC::LocalTensor<float> tmp1 = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> dxgWsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in3Queue_.EnQue(dxgWsIn);
+                dxgWsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
                 AscendC::Muls(tmp1, dxgWsIn, 1.0f, dPitch * tCount);
                 VectorBarrier();
                 AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
-                AscendC::LocalTensor<float> tmp2 = calc5Buf_.Get<float>();
-                AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in0Queue_.EnQue(xIn);
+                xIn = in0Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
-                VectorBarrier();
-                AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
-                VectorBarrier();
-                AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-                AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
-                    AscendC::Brcb(spread1[block1 * 64], tmp2[block1 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block1),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in0Queue_.FreeTensor(xIn);
                 if (dPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
                         for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                            AscendC::Mul(tmp3[dPitch * first1 + col1], spread1[first1 * 8],
-                                         xTile[dPitch * first1 + col1], MinOf(64, dPitch - col1),
-                                         MinOf(255, tCount - first1),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            AscendC::MulAddDst(tmp[dPitch * first1 + col1], spread1[first1 * 8],
+                                               xTile[dPitch * first1 + col1], MinOf(64, dPitch - col1),
+                                               MinOf(255, tCount - first1),
+                                               AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                            AscendC::Mul(tmp3[dPitch * t + start1 * 64], spread1[t * 8],
-                                         xTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(tmp[dPitch * t + start1 * 64], spread1[t * 8],
+                                               xTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
+                                               AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
-                                         xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(tmp[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
+                                               xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                               AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                     }
                 }
-                VectorBarrier();
-                AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
                 VectorBarrier();
                 AscendC::Adds(tmp, tmp, 0.0f, dPitch * tCount);
                 AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
@@ -2452,35 +2264,31 @@ public:
                 in3Queue_.FreeTensor(dxgWsIn);
             }
             in1Queue_.FreeTensor(h_preIn);
-            in2Queue_.FreeTensor(drmsWsIn);
-            in2Queue_.FreeTensor(inv_rmsIn);
+            in2Queue_.FreeTensor(toward_xWsIn);
         }
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // toward_xWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // dxgWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // minus
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_preGm_;
     AscendC::GlobalTensor<Element> grad_xGm_;
-    AscendC::GlobalTensor<float> drmsWsGm_;
     AscendC::GlobalTensor<float> dxgWsGm_;
+    AscendC::GlobalTensor<float> toward_xWsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t T_;
-    int64_t drmsWsStart_;
     int64_t dxgWsStart_;
     int64_t gradXDTile_;
     int64_t gradXDTiles_;
@@ -2488,19 +2296,19 @@ private:
     int64_t gradXTTile_;
     int64_t gradXWork_;
     int64_t n_;
+    int64_t toward_xWsStart_;
     int64_t ceilGradXTTileBy16_;
-    int64_t ceilNBy16_;
+    int64_t ceil4GradXTTileNBy32_;
 };
 
 /// The stage from start to end.
 template <typename Element>
-__aicore__ inline void RunMhcPreBackwardGradXVariant8Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
-                                                           GM_ADDR grad_x, GM_ADDR workspace,
-                                                           const MhcPreBackwardTilingData &tiling)
+__aicore__ inline void RunMhcPreBackwardGradXVariant8Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR grad_x,
+                                                           GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
     MhcPreBackwardGradXVariant8<Element> stage;
-    stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
+    stage.Init(x, grad_h_in, h_pre, grad_x, workspace, tiling, &pipe);
     stage.Process();
 }
 

@@ -7,32 +7,29 @@
 #include "mhc_pre_backward_dz.h"
 #include "mhc_pre_backward_dz_again.h"
 #include "mhc_pre_backward_dz_again3.h"
-#include "mhc_pre_backward_scaled.h"
-#include "mhc_pre_backward_scaled_again.h"
-#include "mhc_pre_backward_scaled_again3.h"
+#include "mhc_pre_backward_scale.h"
+#include "mhc_pre_backward_scale_again.h"
+#include "mhc_pre_backward_scale_again3.h"
 #include "mhc_pre_backward_dmix.h"
-#include "mhc_pre_backward_grad_x.h"
 #include "mhc_pre_backward_sum1_product.h"
-#include "mhc_pre_backward_sum1.h"
-#include "mhc_pre_backward_grad_alpha.h"
-#include "mhc_pre_backward_grad_bias.h"
+#include "mhc_pre_backward_grad_x.h"
 #include "mhc_pre_backward_grad_gamma.h"
-#include "mhc_pre_backward_sum2_part.h"
-#include "mhc_pre_backward_sum2.h"
+#include "mhc_pre_backward_grad_bias.h"
+#include "mhc_pre_backward_grad_alpha.h"
 #include "mhc_pre_backward_sum3_part.h"
 #include "mhc_pre_backward_sum3.h"
-#include "mhc_pre_backward_grad_alpha_again.h"
-#include "mhc_pre_backward_sum4_part.h"
 #include "mhc_pre_backward_sum4.h"
-#include "mhc_pre_backward_grad_alpha_again3.h"
-#include "mhc_pre_backward_sum5_part.h"
 #include "mhc_pre_backward_sum5.h"
-#include "mhc_pre_backward_dxg.h"
-#include "mhc_pre_backward_drms.h"
-#include "mhc_pre_backward_sum1_part.h"
-#include "mhc_pre_backward_grad_phi.h"
-#include "mhc_pre_backward_sum6_part.h"
+#include "mhc_pre_backward_grad_alpha_again.h"
 #include "mhc_pre_backward_sum6.h"
+#include "mhc_pre_backward_grad_alpha_again3.h"
+#include "mhc_pre_backward_dxg.h"
+#include "mhc_pre_backward_toward_x.h"
+#include "mhc_pre_backward_sum1_part.h"
+#include "mhc_pre_backward_sum1.h"
+#include "mhc_pre_backward_grad_phi.h"
+#include "mhc_pre_backward_sum2_part.h"
+#include "mhc_pre_backward_sum2.h"
 #include "mhc_pre_backward_tiling_data.h"
 
 namespace MhcPreBackwardKernel
@@ -40,16 +37,14 @@ namespace MhcPreBackwardKernel
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
-/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
-/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
-/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
-/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
-/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the other one is
+/// read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers at typical
+/// sizes, summed over the cores sum_2: on the vector unit: about 7680 vector cycles against 167936 for cube and
+/// transfers at typical sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in float32 in
+/// workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical
+/// sizes, summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -75,55 +70,45 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostN
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        AscendC::SyncAll<false>();
         // dxg, grad_x
-        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace,
-                                             tiling);
+        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        AscendC::SyncAll<false>();
-        // sum_1, grad_phi
-        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // sum_1, grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
-/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
-/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
-/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
-/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
-/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores dot, s,
-/// dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges
-/// of t over the cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in
-/// one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t
-/// over the cores, partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one
-/// pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over
-/// the cores, partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one
-/// pass sum_4: sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over
-/// the cores, partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the other one is
+/// read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers at typical
+/// sizes, summed over the cores sum_2: on the vector unit: about 7680 vector cycles against 167936 for cube and
+/// transfers at typical sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in float32 in
+/// workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical
+/// sizes, summed over the cores dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it
+/// needs grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPostNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -149,74 +134,58 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPos
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        AscendC::SyncAll<false>();
         // dxg, grad_x
-        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace,
-                                             tiling);
+        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        AscendC::SyncAll<false>();
-        // sum_1, grad_phi
-        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // sum_1, grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the
-/// other one is read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers
-/// at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the
-/// vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores
-/// sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
-/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_terms:
+/// a float32 factor of sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about
+/// 31457280 vector cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2: on the
+/// vector unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -249,56 +218,48 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
-                                                     workspace, tiling);
+        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
-        // sum_1, grad_phi
-        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // sum_1, grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the
-/// other one is read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers
-/// at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the
-/// vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores
-/// sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
-/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores dot, s,
-/// dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges
-/// of t over the cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in
-/// one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t
-/// over the cores, partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one
-/// pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over
-/// the cores, partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one
-/// pass sum_4: sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over
-/// the cores, partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_terms:
+/// a float32 factor of sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about
+/// 31457280 vector cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2: on the
+/// vector unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs
+/// grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -331,58 +292,46 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
-                                                     workspace, tiling);
+        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
-        // sum_1, grad_phi
-        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // sum_1, grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
@@ -401,27 +350,24 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGammaGradXPost(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dxg, grad_x, sum_1, grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaVariant2Stage<Element>(x, phi, grad_h_in, h_pre, gamma, grad_x_post, grad_x, grad_phi,
+                                                         grad_gamma, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        // dxg, grad_x, sum_1, grad_phi
-        RunMhcPreBackwardDxgVariant2Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
-                                                   grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaVariant2Stage<Element>(x, grad_gamma, workspace, tiling);
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
@@ -431,20 +377,14 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGammaGradXPost(
 /// sum_1_part: t walked step by step or in chunks, in one pass
 /// sum_1: sum_1_part_axis walked step by step or in chunks, in one pass
 /// sum_2: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_2_part: t and i walked step by step or in chunks, in one pass
+/// sum_2_part: t walked step by step or in chunks, in one pass
 /// sum_2: sum_2_part_axis walked step by step or in chunks, in one pass
-/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_3_part: t and i walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
-/// sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
-/// sum_6: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_6_part: t walked step by step or in chunks, in one pass
-/// sum_6: sum_6_part_axis walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -459,86 +399,74 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
         // dxg
-        RunMhcPreBackwardDxgVariant3Stage(phi, workspace, tiling);
+        RunMhcPreBackwardDxgVariant2Stage(phi, workspace, tiling);
         AscendC::SyncAll();
         // grad_x
-        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
-                                                     workspace, tiling);
+        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace,
+                                                     tiling);
         // sum_1_part
         RunMhcPreBackwardSum1PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
         // sum_1
-        RunMhcPreBackwardSum1Variant2Stage(workspace, tiling);
+        RunMhcPreBackwardSum1Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_phi
         RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
         // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
+        RunMhcPreBackwardSum2PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
         // sum_2
         RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_gamma
+        RunMhcPreBackwardGradGammaVariant3Stage(grad_gamma, workspace, tiling);
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
-        // sum_6_part
-        RunMhcPreBackwardSum6PartStage<Element>(x, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
         // sum_6
         RunMhcPreBackwardSum6Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_gamma
-        RunMhcPreBackwardGradGammaVariant3Stage(grad_gamma, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
-/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
-/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
-/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
-/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
-/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the other one is
+/// read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers at typical
+/// sizes, summed over the cores sum_2: on the vector unit: about 7680 vector cycles against 167936 for cube and
+/// transfers at typical sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in float32 in
+/// workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical
+/// sizes, summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -563,55 +491,45 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        AscendC::SyncAll<false>();
         // dxg, grad_x
-        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace,
-                                                     tiling);
+        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        AscendC::SyncAll<false>();
-        // sum_1, grad_phi
-        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // sum_1, grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
-/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
-/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
-/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
-/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
-/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores dot, s,
-/// dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges
-/// of t over the cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in
-/// one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t
-/// over the cores, partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one
-/// pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over
-/// the cores, partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one
-/// pass sum_4: sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over
-/// the cores, partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the other one is
+/// read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers at typical
+/// sizes, summed over the cores sum_2: on the vector unit: about 7680 vector cycles against 167936 for cube and
+/// transfers at typical sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in float32 in
+/// workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical
+/// sizes, summed over the cores dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it
+/// needs grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -636,74 +554,58 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        AscendC::SyncAll<false>();
         // dxg, grad_x
-        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace,
-                                                     tiling);
+        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        AscendC::SyncAll<false>();
-        // sum_1, grad_phi
-        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // sum_1, grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the
-/// other one is read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers
-/// at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the
-/// vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores
-/// sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
-/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_terms:
+/// a float32 factor of sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about
+/// 31457280 vector cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2: on the
+/// vector unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -735,55 +637,47 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling);
+        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        // sum_1, grad_phi
-        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // sum_1, grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the
-/// other one is read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers
-/// at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the
-/// vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores
-/// sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
-/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores dot, s,
-/// dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges
-/// of t over the cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in
-/// one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t
-/// over the cores, partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one
-/// pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over
-/// the cores, partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one
-/// pass sum_4: sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over
-/// the cores, partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_terms:
+/// a float32 factor of sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about
+/// 31457280 vector cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2: on the
+/// vector unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs
+/// grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -815,57 +709,45 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling);
+        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        // sum_1, grad_phi
-        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // sum_1, grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
@@ -883,27 +765,24 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGamma(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dxg, grad_x, sum_1, grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaVariant4Stage<Element>(x, phi, grad_h_in, h_pre, gamma, grad_x, grad_phi, grad_gamma,
+                                                         workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        // dxg, grad_x, sum_1, grad_phi
-        RunMhcPreBackwardDxgVariant4Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, grad_phi,
-                                                   workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaVariant2Stage<Element>(x, grad_gamma, workspace, tiling);
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
@@ -913,20 +792,14 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGamma(
 /// sum_1_part: t walked step by step or in chunks, in one pass
 /// sum_1: sum_1_part_axis walked step by step or in chunks, in one pass
 /// sum_2: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_2_part: t and i walked step by step or in chunks, in one pass
+/// sum_2_part: t walked step by step or in chunks, in one pass
 /// sum_2: sum_2_part_axis walked step by step or in chunks, in one pass
-/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_3_part: t and i walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
-/// sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
-/// sum_6: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_6_part: t walked step by step or in chunks, in one pass
-/// sum_6: sum_6_part_axis walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGamma(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -940,84 +813,72 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGamma(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
         // dxg
-        RunMhcPreBackwardDxgVariant3Stage(phi, workspace, tiling);
+        RunMhcPreBackwardDxgVariant2Stage(phi, workspace, tiling);
         AscendC::SyncAll();
         // grad_x
-        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling);
+        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, h_pre, gamma, grad_x, workspace, tiling);
         // sum_1_part
         RunMhcPreBackwardSum1PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
         // sum_1
-        RunMhcPreBackwardSum1Variant2Stage(workspace, tiling);
+        RunMhcPreBackwardSum1Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_phi
         RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
         // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
+        RunMhcPreBackwardSum2PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
         // sum_2
         RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_gamma
+        RunMhcPreBackwardGradGammaVariant3Stage(grad_gamma, workspace, tiling);
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
-        // sum_6_part
-        RunMhcPreBackwardSum6PartStage<Element>(x, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
         // sum_6
         RunMhcPreBackwardSum6Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_gamma
-        RunMhcPreBackwardGradGammaVariant3Stage(grad_gamma, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
-/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
-/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
-/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
-/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the other one is
+/// read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers at typical
+/// sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in float32 in workspace grad_scale: on
+/// the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes, summed over the
+/// cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGradXPostNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1042,51 +903,42 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGradXPostNarrow(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // dxg, grad_x
-        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
-                                                     tiling);
         AscendC::SyncAll<false>();
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // sum_1, grad_phi
         RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
-/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
-/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
-/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
-/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores dot, s, dz: d walked step
-/// by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the
-/// cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
-/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
-/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
-/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the other one is
+/// read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers at typical
+/// sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in float32 in workspace grad_scale: on
+/// the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes, summed over the
+/// cores dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs grad_scale,
+/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order grad_scale_part,
+/// sum_3_part: t walked step by step or in chunks, in one pass grad_scale, sum_3: grad_scale_part_axis walked step by
+/// step or in chunks, in one pass sum_4: i walked step by step or in chunks, in one pass sum_5: i walked step by step
+/// or in chunks, in one pass sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1111,71 +963,57 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // dxg, grad_x
-        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
-                                                     tiling);
         AscendC::SyncAll<false>();
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // sum_1, grad_phi
         RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the
-/// other one is read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers
-/// at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the
-/// vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores
-/// sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_terms:
+/// a float32 factor of sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about
+/// 31457280 vector cycles against 1992295 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1207,52 +1045,46 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
-                                                     tiling);
+        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // sum_1, grad_phi
         RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the
-/// other one is read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers
-/// at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the
-/// vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores
-/// sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores dot, s, dz: d walked step
-/// by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the
-/// cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
-/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
-/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
-/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_terms:
+/// a float32 factor of sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about
+/// 31457280 vector cycles against 1992295 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs
+/// grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1284,56 +1116,45 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
-                                                     tiling);
+        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // sum_1, grad_phi
         RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
@@ -1353,24 +1174,24 @@ __aicore__ inline void RunMhcPreBackwardFullWithGradXPost(GM_ADDR x, GM_ADDR phi
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
         // dxg, grad_x, sum_1, grad_phi
-        RunMhcPreBackwardGradPhiVariant3Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, grad_phi,
+        RunMhcPreBackwardGradPhiVariant3Stage<Element>(x, phi, grad_h_in, h_pre, grad_x_post, grad_x, grad_phi,
                                                        workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
@@ -1379,18 +1200,12 @@ __aicore__ inline void RunMhcPreBackwardFullWithGradXPost(GM_ADDR x, GM_ADDR phi
 /// sum_1: reduced in equal ranges of t over the cores, partial results added in fixed order
 /// sum_1_part: t walked step by step or in chunks, in one pass
 /// sum_1: sum_1_part_axis walked step by step or in chunks, in one pass
-/// sum_2: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_2_part: t and i walked step by step or in chunks, in one pass
-/// sum_2: sum_2_part_axis walked step by step or in chunks, in one pass
-/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_3_part: t and i walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
-/// sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardWalkedWithGradXPost(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                             GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1406,77 +1221,64 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGradXPost(GM_ADDR x, GM_ADDR p
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
         // dxg
-        RunMhcPreBackwardDxgVariant3Stage(phi, workspace, tiling);
+        RunMhcPreBackwardDxgVariant2Stage(phi, workspace, tiling);
         AscendC::SyncAll();
         // grad_x
-        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
-                                                     tiling);
+        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling);
         // sum_1_part
         RunMhcPreBackwardSum1PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
         // sum_1
-        RunMhcPreBackwardSum1Variant2Stage(workspace, tiling);
+        RunMhcPreBackwardSum1Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_phi
         RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
-/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
-/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
-/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
-/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the other one is
+/// read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers at typical
+/// sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in float32 in workspace grad_scale: on
+/// the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes, summed over the
+/// cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearFullNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                            GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1502,50 +1304,42 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullNarrow(GM_ADDR x, GM_ADDR ph
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // dxg, grad_x
-        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // sum_1, grad_phi
         RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
-/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
-/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
-/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
-/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores dot, s, dz: d walked step
-/// by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the
-/// cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
-/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
-/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
-/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the other one is
+/// read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers at typical
+/// sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in float32 in workspace grad_scale: on
+/// the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes, summed over the
+/// cores dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs grad_scale,
+/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order grad_scale_part,
+/// sum_3_part: t walked step by step or in chunks, in one pass grad_scale, sum_3: grad_scale_part_axis walked step by
+/// step or in chunks, in one pass sum_4: i walked step by step or in chunks, in one pass sum_5: i walked step by step
+/// or in chunks, in one pass sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearWalkedNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                              GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1572,70 +1366,57 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedNarrow(GM_ADDR x, GM_ADDR 
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // dxg, grad_x
-        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // sum_1, grad_phi
         RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the
-/// other one is read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers
-/// at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the
-/// vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores
-/// sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_terms:
+/// a float32 factor of sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about
+/// 31457280 vector cycles against 1992295 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeFullNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                        GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1668,51 +1449,46 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow(GM_ADDR x, GM_ADDR phi, G
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
+        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // sum_1, grad_phi
         RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_terms: a float32 factor of sum_1 as three bfloat16 terms, so that the
-/// other one is read as it is sum_1: on the cube: about 31457280 vector cycles against 1992295 for cube and transfers
-/// at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the
-/// vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores
-/// sum_3_factor: a factor of sum_3, made in float32 in workspace
-/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
-/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores dot, s, dz: d walked step
-/// by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the
-/// cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
-/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
-/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
-/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_terms:
+/// a float32 factor of sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about
+/// 31457280 vector cycles against 1992295 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs
+/// grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                          GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1745,55 +1521,45 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi,
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, sum_1_terms, drms
+        // dmix, sum_1_terms, drms, toward_x
         RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
+        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // sum_1, grad_phi
         RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
@@ -1812,24 +1578,23 @@ __aicore__ inline void RunMhcPreBackwardFull(GM_ADDR x, GM_ADDR phi, GM_ADDR alp
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
         // dxg, grad_x, sum_1, grad_phi
-        RunMhcPreBackwardGradPhiVariant5Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x, grad_phi, workspace,
-                                                       tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        RunMhcPreBackwardGradPhiVariant5Stage<Element>(x, phi, grad_h_in, h_pre, grad_x, grad_phi, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
@@ -1838,18 +1603,12 @@ __aicore__ inline void RunMhcPreBackwardFull(GM_ADDR x, GM_ADDR phi, GM_ADDR alp
 /// sum_1: reduced in equal ranges of t over the cores, partial results added in fixed order
 /// sum_1_part: t walked step by step or in chunks, in one pass
 /// sum_1: sum_1_part_axis walked step by step or in chunks, in one pass
-/// sum_2: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_2_part: t and i walked step by step or in chunks, in one pass
-/// sum_2: sum_2_part_axis walked step by step or in chunks, in one pass
-/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_3_part: t and i walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
-/// sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms, GM_ADDR h_mix,
@@ -1864,77 +1623,65 @@ __aicore__ inline void RunMhcPreBackwardWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR a
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
         // dxg
-        RunMhcPreBackwardDxgVariant3Stage(phi, workspace, tiling);
+        RunMhcPreBackwardDxgVariant2Stage(phi, workspace, tiling);
         AscendC::SyncAll();
         // grad_x
-        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
+        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, h_pre, grad_x, workspace, tiling);
         // sum_1_part
         RunMhcPreBackwardSum1PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
         // sum_1
-        RunMhcPreBackwardSum1Variant2Stage(workspace, tiling);
+        RunMhcPreBackwardSum1Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_phi
         RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
-/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
-/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
-/// for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the cube: about
+/// 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores sum_2: on the
+/// vector unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1944,7 +1691,7 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostN
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -1960,54 +1707,45 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostN
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
+        AscendC::SyncAll<false>();
         // dxg, grad_x
-        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace,
-                                             tiling);
+        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        AscendC::SyncAll<false>();
-        // grad_phi
-        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaVariant5Stage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
-/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
-/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
-/// for cube and transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in
-/// chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial
-/// results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
-/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
-/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
-/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the cube: about
+/// 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores sum_2: on the
+/// vector unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again
+/// what it needs grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPostNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2017,7 +1755,7 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPos
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -2033,74 +1771,57 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPos
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
+        AscendC::SyncAll<false>();
         // dxg, grad_x
-        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace,
-                                             tiling);
+        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        AscendC::SyncAll<false>();
-        // grad_phi
-        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaVariant5Stage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the
-/// cube: about 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
-/// sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
-/// for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_factor:
+/// a factor of sum_1, made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960
+/// for cube and transfers at typical sizes, summed over the cores sum_2: on the vector unit: about 7680 vector cycles
+/// against 167936 for cube and transfers at typical sizes, summed over the cores grad_scale_factor: a factor of
+/// grad_scale, made in float32 in workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for
+/// cube and transfers at typical sizes, summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2112,7 +1833,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
         AscendC::TPipe pipe;
         MhcPreBackwardDxg dxgStage;
         TCubeTiling dxgStageTiling = tiling.mm0;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm1;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), dxgStage.mm, &dxgStageTiling, sum1Stage.mm,
                           &sum1StageTiling);
@@ -2133,55 +1854,46 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
-                                                     workspace, tiling);
+        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
-        // grad_phi
-        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaVariant5Stage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the
-/// cube: about 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
-/// sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
-/// for cube and transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in
-/// chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial
-/// results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
-/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
-/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
-/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_factor:
+/// a factor of sum_1, made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960
+/// for cube and transfers at typical sizes, summed over the cores sum_2: on the vector unit: about 7680 vector cycles
+/// against 167936 for cube and transfers at typical sizes, summed over the cores grad_scale_factor: a factor of
+/// grad_scale, made in float32 in workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for
+/// cube and transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in
+/// chunks, in 2 passes, each reading again what it needs grad_scale, sum_3: reduced in equal ranges of t over the
+/// cores, partial results added in fixed order grad_scale_part, sum_3_part: t walked step by step or in chunks, in one
+/// pass grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass sum_4: i walked step by
+/// step or in chunks, in one pass sum_5: i walked step by step or in chunks, in one pass sum_6: i_j walked step by step
+/// or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2193,7 +1905,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         AscendC::TPipe pipe;
         MhcPreBackwardDxg dxgStage;
         TCubeTiling dxgStageTiling = tiling.mm0;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm1;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), dxgStage.mm, &dxgStageTiling, sum1Stage.mm,
                           &sum1StageTiling);
@@ -2214,73 +1926,59 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
-                                                     workspace, tiling);
+        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, h_pre, gamma, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
-        // grad_phi
-        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaVariant5Stage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
-/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
-/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
-/// for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the cube: about
+/// 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores sum_2: on the
+/// vector unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2289,7 +1987,7 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow2(
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -2305,54 +2003,45 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow2(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
+        AscendC::SyncAll<false>();
         // dxg, grad_x
-        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace,
-                                                     tiling);
+        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        AscendC::SyncAll<false>();
-        // grad_phi
-        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaVariant5Stage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
-/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
-/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
-/// for cube and transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in
-/// chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial
-/// results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
-/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
-/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
-/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the cube: about
+/// 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores sum_2: on the
+/// vector unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again
+/// what it needs grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2361,7 +2050,7 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow2(
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -2377,74 +2066,57 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow2(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
+        AscendC::SyncAll<false>();
         // dxg, grad_x
-        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace,
-                                                     tiling);
+        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        AscendC::SyncAll<false>();
-        // grad_phi
-        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaVariant5Stage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the
-/// cube: about 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
-/// sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
-/// for cube and transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_factor:
+/// a factor of sum_1, made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960
+/// for cube and transfers at typical sizes, summed over the cores sum_2: on the vector unit: about 7680 vector cycles
+/// against 167936 for cube and transfers at typical sizes, summed over the cores grad_scale_factor: a factor of
+/// grad_scale, made in float32 in workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for
+/// cube and transfers at typical sizes, summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2455,7 +2127,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow2(
         AscendC::TPipe pipe;
         MhcPreBackwardDxg dxgStage;
         TCubeTiling dxgStageTiling = tiling.mm0;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm1;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), dxgStage.mm, &dxgStageTiling, sum1Stage.mm,
                           &sum1StageTiling);
@@ -2476,54 +2148,45 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow2(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling);
+        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        // grad_phi
-        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaVariant5Stage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the
-/// cube: about 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
-/// sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
-/// for cube and transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in
-/// chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial
-/// results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
-/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
-/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
-/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
-/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
-/// sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_factor:
+/// a factor of sum_1, made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960
+/// for cube and transfers at typical sizes, summed over the cores sum_2: on the vector unit: about 7680 vector cycles
+/// against 167936 for cube and transfers at typical sizes, summed over the cores grad_scale_factor: a factor of
+/// grad_scale, made in float32 in workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for
+/// cube and transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in
+/// chunks, in 2 passes, each reading again what it needs grad_scale, sum_3: reduced in equal ranges of t over the
+/// cores, partial results added in fixed order grad_scale_part, sum_3_part: t walked step by step or in chunks, in one
+/// pass grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass sum_4: i walked step by
+/// step or in chunks, in one pass sum_5: i walked step by step or in chunks, in one pass sum_6: i_j walked step by step
+/// or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2534,7 +2197,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow2(
         AscendC::TPipe pipe;
         MhcPreBackwardDxg dxgStage;
         TCubeTiling dxgStageTiling = tiling.mm0;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm1;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), dxgStage.mm, &dxgStageTiling, sum1Stage.mm,
                           &sum1StageTiling);
@@ -2555,71 +2218,57 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow2(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling);
+        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        // grad_phi
-        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_phi, sum_2, grad_gamma
+        RunMhcPreBackwardGradGammaVariant5Stage(phi, gamma, grad_phi, grad_gamma, workspace, tiling);
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
-        // sum_6, grad_gamma
-        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
-/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
-/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the cube: about
+/// 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGradXPostNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2628,7 +2277,7 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGradXPostNarrow2(
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -2644,52 +2293,44 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGradXPostNarrow2(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // dxg, grad_x
-        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
-                                                     tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // grad_phi
         RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
-/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
-/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2
-/// passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial results added
-/// in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2: sum_2_part_axis walked step
-/// by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores, partial results added in fixed
-/// order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3: sum_3_part_axis walked step by step
-/// or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the cube: about
+/// 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again
+/// what it needs grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2698,7 +2339,7 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow2(
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -2714,71 +2355,56 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow2(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // dxg, grad_x
-        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
-                                                     tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // grad_phi
         RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the
-/// cube: about 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
-/// sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_factor:
+/// a factor of sum_1, made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960
+/// for cube and transfers at typical sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in
+/// float32 in workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers
+/// at typical sizes, summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2789,7 +2415,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow2(
         AscendC::TPipe pipe;
         MhcPreBackwardDxg dxgStage;
         TCubeTiling dxgStageTiling = tiling.mm0;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm1;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), dxgStage.mm, &dxgStageTiling, sum1Stage.mm,
                           &sum1StageTiling);
@@ -2810,53 +2436,43 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow2(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
-                                                     tiling);
+        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // grad_phi
         RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the
-/// cube: about 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
-/// sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2
-/// passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial results added
-/// in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2: sum_2_part_axis walked step
-/// by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores, partial results added in fixed
-/// order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3: sum_3_part_axis walked step by step
-/// or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_factor:
+/// a factor of sum_1, made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960
+/// for cube and transfers at typical sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in
+/// float32 in workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers
+/// at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2 passes,
+/// each reading again what it needs grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results
+/// added in fixed order grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass grad_scale, sum_3:
+/// grad_scale_part_axis walked step by step or in chunks, in one pass sum_4: i walked step by step or in chunks, in one
+/// pass sum_5: i walked step by step or in chunks, in one pass sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2867,7 +2483,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow2(
         AscendC::TPipe pipe;
         MhcPreBackwardDxg dxgStage;
         TCubeTiling dxgStageTiling = tiling.mm0;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm1;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), dxgStage.mm, &dxgStageTiling, sum1Stage.mm,
                           &sum1StageTiling);
@@ -2888,70 +2504,57 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow2(
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
-                                                     tiling);
+        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, h_pre, grad_x_post, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // grad_phi
         RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
-/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
-/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the cube: about
+/// 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearFullNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                             GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2962,7 +2565,7 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullNarrow2(GM_ADDR x, GM_ADDR p
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -2978,51 +2581,44 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullNarrow2(GM_ADDR x, GM_ADDR p
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // dxg, grad_x
-        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // grad_phi
         RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
-/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
-/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2
-/// passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial results added
-/// in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2: sum_2_part_axis walked step
-/// by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores, partial results added in fixed
-/// order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3: sum_3_part_axis walked step by step
-/// or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the vector unit,
+/// in the stage that uses it sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the cube: about
+/// 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
+/// grad_scale_factor: a factor of grad_scale, made in float32 in workspace
+/// grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers at typical sizes,
+/// summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again
+/// what it needs grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass
+/// grad_scale, sum_3: grad_scale_part_axis walked step by step or in chunks, in one pass
+/// sum_4: i walked step by step or in chunks, in one pass
+/// sum_5: i walked step by step or in chunks, in one pass
+/// sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeNearWalkedNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                               GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -3033,7 +2629,7 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedNarrow2(GM_ADDR x, GM_ADDR
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -3049,70 +2645,56 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedNarrow2(GM_ADDR x, GM_ADDR
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // dxg, grad_x
-        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // grad_phi
         RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the
-/// cube: about 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
-/// sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_factor:
+/// a factor of sum_1, made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960
+/// for cube and transfers at typical sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in
+/// float32 in workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers
+/// at typical sizes, summed over the cores
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                         GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -3124,7 +2706,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, 
         AscendC::TPipe pipe;
         MhcPreBackwardDxg dxgStage;
         TCubeTiling dxgStageTiling = tiling.mm0;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm1;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), dxgStage.mm, &dxgStageTiling, sum1Stage.mm,
                           &sum1StageTiling);
@@ -3145,52 +2727,43 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, 
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
+        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // grad_phi
         RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
-        // sum_2, grad_alpha, sum_3, sum_4
-        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
-        // sum_5, grad_bias
-        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // grad_scale, sum_3, grad_bias
+        RunMhcPreBackwardGradBiasStage(inv_rms, h_mix, grad_bias, workspace, tiling);
+        AscendC::SyncAll();
+        // sum_4, grad_alpha, sum_5, sum_6
+        RunMhcPreBackwardGradAlphaStage(grad_alpha, workspace, tiling);
     }
 }
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
-/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
-/// sizes, summed over the cores dxg: on the cube: about 31457280 vector cycles against 19398656 for cube and transfers
-/// at typical sizes, summed over the cores sum_1_factor: a factor of sum_1, made in float32 in workspace sum_1: on the
-/// cube: about 31457280 vector cycles against 19496960 for cube and transfers at typical sizes, summed over the cores
-/// sum_2_factor: a factor of sum_2, made in float32 in workspace
-/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
-/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
-/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
-/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
-/// transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2
-/// passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial results added
-/// in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2: sum_2_part_axis walked step
-/// by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores, partial results added in fixed
-/// order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3: sum_3_part_axis walked step by step
-/// or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+/// over the cores drms_factor: a factor of drms, made in float32 in workspace drms: on the vector unit: about 3072
+/// vector cycles against 106496 for cube and transfers at typical sizes, summed over the cores dxg: on the cube: about
+/// 31457280 vector cycles against 19398656 for cube and transfers at typical sizes, summed over the cores sum_1_factor:
+/// a factor of sum_1, made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960
+/// for cube and transfers at typical sizes, summed over the cores grad_scale_factor: a factor of grad_scale, made in
+/// float32 in workspace grad_scale: on the vector unit: about 3072 vector cycles against 88484 for cube and transfers
+/// at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2 passes,
+/// each reading again what it needs grad_scale, sum_3: reduced in equal ranges of t over the cores, partial results
+/// added in fixed order grad_scale_part, sum_3_part: t walked step by step or in chunks, in one pass grad_scale, sum_3:
+/// grad_scale_part_axis walked step by step or in chunks, in one pass sum_4: i walked step by step or in chunks, in one
+/// pass sum_5: i walked step by step or in chunks, in one pass sum_6: i_j walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                           GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -3202,7 +2775,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi
         AscendC::TPipe pipe;
         MhcPreBackwardDxg dxgStage;
         TCubeTiling dxgStageTiling = tiling.mm0;
-        MhcPreBackwardSum1Variant3 sum1Stage;
+        MhcPreBackwardSum1Variant2 sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm1;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), dxgStage.mm, &dxgStageTiling, sum1Stage.mm,
                           &sum1StageTiling);
@@ -3223,55 +2796,45 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi
         RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
         // dz
         RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgainStage(alpha, workspace, tiling);
+        // scale
+        RunMhcPreBackwardScaleAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        // scaled
-        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
-        // scaled
-        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
-        AscendC::SyncAll();
-        // dmix, drms
-        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
+        // dmix, drms, toward_x
+        RunMhcPreBackwardTowardXStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         // grad_x
-        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
+        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         // grad_phi
         RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
-        // sum_2_part
-        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
-        // sum_2
-        RunMhcPreBackwardSum2Stage(workspace, tiling);
-        AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
-        // sum_3_part
+        // grad_scale_part, sum_3_part
         RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        // sum_3
+        // grad_scale, sum_3
         RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_alpha
-        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
-        // sum_4_part
-        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
-        AscendC::SyncAll();
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
         // sum_4
         RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
         // grad_alpha
-        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
-        // sum_5_part
-        RunMhcPreBackwardSum5PartStage(workspace, tiling);
-        AscendC::SyncAll();
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
         // sum_5
         RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        // grad_bias
-        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
+        AscendC::SyncAll();
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
     }
 }
 

@@ -9,215 +9,8 @@
 namespace MhcPreBackwardKernel
 {
 
-/// sum_1, grad_phi
-class MhcPreBackwardSum1
-{
-public:
-    __aicore__ inline void Init(GM_ADDR gamma, GM_ADDR grad_phi, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        n_ = tiling.n;
-        sum1DTile_ = tiling.sum1DTile;
-        sum1DTiles_ = tiling.sum1DTiles;
-        sum1KTile_ = tiling.sum1KTile;
-        sum1KTiles_ = tiling.sum1KTiles;
-        sum1Per_ = tiling.sum1Per;
-        sum1Work_ = tiling.sum1Work;
-        sum_1WsStart_ = tiling.sum_1WsStart;
-        sum_1_productWsStart_ = tiling.sum_1_productWsStart;
-        ceilSum1DTileBy256_ = CeilDiv(sum1DTile_, 256);
-        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
-        grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
-                                   D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        sum_1_productWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_productWsStart_),
-                                           D_ * n_ * n_ * n_ * 3 + D_ * n_ * n_ * 6);
-        pipe->InitBuffer(in0Queue_, 1, sum1DTile_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, sum1DTile_ * sum1KTile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, sum1DTile_ * sum1KTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, sum1DTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, sum1DTile_ * sum1KTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, sum1DTile_ * sum1KTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, sum1DTile_ * sum1KTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, sum1DTile_ * sum1KTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, sum1DTile_ * sum1KTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, sum1DTile_ * sum1KTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilSum1DTileBy256_ * sum1KTile_ * 256);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, sum1DTile_);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, sum1DTile_ * sum1KTile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, sum1DTile_ * sum1KTile_);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, sum1DTile_ * sum1KTile_);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, sum1DTile_ * sum1KTile_);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, sum1DTile_ * sum1KTile_);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, sum1DTile_ * sum1KTile_);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilSum1DTileBy256_ * sum1KTile_ * 64);
-        const int64_t firstItem = blockIdx_ * sum1Per_;
-        const int64_t lastItem = MinOf(sum1Work_, blockIdx_ * sum1Per_ + sum1Per_);
-        for (int64_t strip = (firstItem / sum1KTiles_); strip < CeilDiv(lastItem, sum1KTiles_); ++strip) {
-            const int64_t dStart = sum1DTile_ * (strip % sum1DTiles_);
-            const int64_t dCount = MinOf(sum1DTile_, D_ - dStart);
-            const int64_t dPitch = RoundUp(dCount, 64);
-            const int64_t i = (strip / sum1DTiles_);
-            AscendC::LocalTensor<float> gammaIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * i + dStart], AscendC::DataCopyExtParams(1, dCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in0Queue_.EnQue(gammaIn);
-            gammaIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> gammaTile = calc0Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(gammaTile, gammaIn, 1.0f, RoundUp(dCount, 8));
-            in0Queue_.FreeTensor(gammaIn);
-            for (int64_t tile = MaxOf(firstItem - strip * sum1KTiles_, 0);
-                 tile < MinOf(sum1KTiles_, lastItem - strip * sum1KTiles_); ++tile) {
-                const int64_t kStart = sum1KTile_ * tile;
-                const int64_t kCount = MinOf(sum1KTile_, n_ * n_ + n_ * 2 - kStart);
-                // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
-                AscendC::LocalTensor<float> sum_1_productWsIn = in1Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(sum_1_productWsIn, sum_1_productWsGm_[D_ * kStart * n_ + D_ * i + dStart],
-                                     AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in1Queue_.EnQue(sum_1_productWsIn);
-                sum_1_productWsIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> sum_1_productWsTile = calc1Buf_.Get<float>();
-                for (int64_t k = 0; k < kCount; ++k) {
-                    AscendC::Muls(sum_1_productWsTile[dPitch * k], sum_1_productWsIn[RoundUp(dCount, 8) * k], 1.0f,
-                                  RoundUp(dCount, 8));
-                }
-                in1Queue_.FreeTensor(sum_1_productWsIn);
-                AscendC::LocalTensor<float> sum_1_productWsIn1 = in1Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(
-                    sum_1_productWsIn1,
-                    sum_1_productWsGm_[D_ * n_ * n_ * n_ + D_ * kStart * n_ + D_ * n_ * n_ * 2 + D_ * i + dStart],
-                    AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in1Queue_.EnQue(sum_1_productWsIn1);
-                sum_1_productWsIn1 = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> sum_1_productWsTile1 = calc2Buf_.Get<float>();
-                for (int64_t k = 0; k < kCount; ++k) {
-                    AscendC::Muls(sum_1_productWsTile1[dPitch * k], sum_1_productWsIn1[RoundUp(dCount, 8) * k], 1.0f,
-                                  RoundUp(dCount, 8));
-                }
-                in1Queue_.FreeTensor(sum_1_productWsIn1);
-                AscendC::LocalTensor<float> sum_1_productWsIn2 = in1Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(
-                    sum_1_productWsIn2,
-                    sum_1_productWsGm_[D_ * n_ * n_ * n_ * 2 + D_ * kStart * n_ + D_ * n_ * n_ * 4 + D_ * i + dStart],
-                    AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in1Queue_.EnQue(sum_1_productWsIn2);
-                sum_1_productWsIn2 = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> sum_1_productWsTile2 = calc3Buf_.Get<float>();
-                for (int64_t k = 0; k < kCount; ++k) {
-                    AscendC::Muls(sum_1_productWsTile2[dPitch * k], sum_1_productWsIn2[RoundUp(dCount, 8) * k], 1.0f,
-                                  RoundUp(dCount, 8));
-                }
-                in1Queue_.FreeTensor(sum_1_productWsIn2);
-                AscendC::LocalTensor<float> sum_1Tile = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Add(tmp, sum_1_productWsTile, sum_1_productWsTile1, dPitch * kCount);
-                VectorBarrier();
-                AscendC::Add(tmp, tmp, sum_1_productWsTile2, dPitch * kCount);
-                AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
-                AscendC::Sub(tmp1, sum_1_productWsTile, sum_1_productWsTile, dPitch * kCount);
-                AscendC::LocalTensor<uint8_t> mask = calc7Buf_.Get<uint8_t>();
-                VectorBarrier();
-                AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::EQ, dPitch * kCount);
-                VectorBarrier();
-                AscendC::Select(sum_1Tile, mask, tmp, sum_1_productWsTile, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE,
-                                dPitch * kCount);
-                AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
-                if (dPitch <= kCount * 64 && dPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first = 0; first < kCount; first += 255) {
-                            AscendC::Mul(grad_phiOut[dPitch * first + col], sum_1Tile[dPitch * first + col],
-                                         gammaTile[col], MinOf(64, dPitch - col), MinOf(255, kCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t k = 0; k < kCount; ++k) {
-                        AscendC::Mul(grad_phiOut[dPitch * k], sum_1Tile[dPitch * k], gammaTile, dPitch);
-                    }
-                }
-                out0Queue_.EnQue(grad_phiOut);
-                grad_phiOut = out0Queue_.DeQue<float>();
-                AscendC::DataCopyPad(
-                    grad_phiGm_[D_ * kStart * n_ + D_ * i + dStart], grad_phiOut,
-                    AscendC::DataCopyExtParams(kCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                               D_ * n_ * 4 - dCount * 4, 0));
-                out0Queue_.FreeTensor(grad_phiOut);
-                AscendC::LocalTensor<float> sum_1WsOut = out0Queue_.AllocTensor<float>();
-                AscendC::Muls(sum_1WsOut, sum_1Tile, 1.0f, dPitch * kCount);
-                out0Queue_.EnQue(sum_1WsOut);
-                sum_1WsOut = out0Queue_.DeQue<float>();
-                AscendC::DataCopyPad(
-                    sum_1WsGm_[D_ * kStart * n_ + D_ * i + dStart], sum_1WsOut,
-                    AscendC::DataCopyExtParams(kCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                               D_ * n_ * 4 - dCount * 4, 0));
-                out0Queue_.FreeTensor(sum_1WsOut);
-            }
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // gammaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // sum_1_productWsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_phiOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1_productWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1_productWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1_productWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // mask
-    AscendC::GlobalTensor<float> gammaGm_;
-    AscendC::GlobalTensor<float> grad_phiGm_;
-    AscendC::GlobalTensor<float> sum_1WsGm_;
-    AscendC::GlobalTensor<float> sum_1_productWsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t n_;
-    int64_t sum1DTile_;
-    int64_t sum1DTiles_;
-    int64_t sum1KTile_;
-    int64_t sum1KTiles_;
-    int64_t sum1Per_;
-    int64_t sum1Work_;
-    int64_t sum_1WsStart_;
-    int64_t sum_1_productWsStart_;
-    int64_t ceilSum1DTileBy256_;
-};
-
-/// The stage from start to end.
-__aicore__ inline void RunMhcPreBackwardSum1Stage(GM_ADDR gamma, GM_ADDR grad_phi, GM_ADDR workspace,
-                                                  const MhcPreBackwardTilingData &tiling)
-{
-    AscendC::TPipe pipe;
-    MhcPreBackwardSum1 stage;
-    stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-    stage.Process();
-}
-
 /// sum_1
-class MhcPreBackwardSum1Variant2
+class MhcPreBackwardSum1
 {
 public:
     __aicore__ inline void Init(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
@@ -308,16 +101,16 @@ private:
 };
 
 /// The stage from start to end.
-__aicore__ inline void RunMhcPreBackwardSum1Variant2Stage(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+__aicore__ inline void RunMhcPreBackwardSum1Stage(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
-    MhcPreBackwardSum1Variant2 stage;
+    MhcPreBackwardSum1 stage;
     stage.Init(workspace, tiling, &pipe);
     stage.Process();
 }
 
 /// sum_1 (cube)
-class MhcPreBackwardSum1Variant3
+class MhcPreBackwardSum1Variant2
 {
 public:
     __aicore__ inline void Init(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)

@@ -16,78 +16,59 @@ public:
     __aicore__ inline void Init(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        n_ = tiling.n;
+        sum2DTile_ = tiling.sum2DTile;
+        sum2DTiles_ = tiling.sum2DTiles;
+        sum2ITile_ = tiling.sum2ITile;
         sum2Per_ = tiling.sum2Per;
-        sum2Sum2PartAxisTile_ = tiling.sum2Sum2PartAxisTile;
         sum2Work_ = tiling.sum2Work;
         sum_2WsStart_ = tiling.sum_2WsStart;
         sum_2_partWsStart_ = tiling.sum_2_partWsStart;
         sum_2_part_count_ = tiling.sum_2_part_count;
-        sum_2WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2WsStart_), 1);
+        sum_2WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2WsStart_), D_ * n_);
         sum_2_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2_partWsStart_),
-                                        sum_2_part_count_);
-        pipe->InitBuffer(in0Queue_, 2, sum2Sum2PartAxisTile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, 32);
-        pipe->InitBuffer(calc0Buf_, 32);
-        pipe->InitBuffer(calc1Buf_, 32);
-        pipe->InitBuffer(calc2Buf_, 2048);
-        pipe->InitBuffer(calc3Buf_, 256);
+                                        D_ * n_ * sum_2_part_count_);
+        pipe->InitBuffer(in0Queue_, 2, sum2DTile_ * sum2ITile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, sum2DTile_ * sum2ITile_ * 4);
+        pipe->InitBuffer(calc0Buf_, sum2DTile_ * sum2ITile_ * 4);
+        pipe->InitBuffer(calc1Buf_, sum2DTile_ * sum2ITile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         for (int64_t item = blockIdx_ * sum2Per_; item < MinOf(sum2Work_, blockIdx_ * sum2Per_ + sum2Per_); ++item) {
+            const int64_t dStart = sum2DTile_ * (item % sum2DTiles_);
+            const int64_t dCount = MinOf(sum2DTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 8);
+            const int64_t iStart = sum2ITile_ * (item / sum2DTiles_);
+            const int64_t iCount = MinOf(sum2ITile_, n_ - iStart);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, 8);
-            for (int64_t sum_2_part_axisStart = 0; sum_2_part_axisStart < sum_2_part_count_;
-                 sum_2_part_axisStart += sum2Sum2PartAxisTile_) {
-                const int64_t sum_2_part_axisCount =
-                    MinOf(sum2Sum2PartAxisTile_, sum_2_part_count_ - sum_2_part_axisStart);
-                const int64_t sum_2_part_axisPitch = RoundUp(sum_2_part_axisCount, 8);
+            AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * iCount);
+            for (int64_t sum_2_part_axis = 0; sum_2_part_axis < sum_2_part_count_; ++sum_2_part_axis) {
                 AscendC::LocalTensor<float> sum_2_partWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(sum_2_partWsIn, sum_2_partWsGm_[sum_2_part_axisStart],
-                                     AscendC::DataCopyExtParams(1, sum_2_part_axisCount * 4, 0, 0, 0),
+                AscendC::DataCopyPad(sum_2_partWsIn, sum_2_partWsGm_[D_ * n_ * sum_2_part_axis + D_ * iStart + dStart],
+                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(sum_2_partWsIn);
                 sum_2_partWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc3Buf_.Get<float>();
-                AscendC::Duplicate<float>(acc, 0.0f, 512);
-                if (sum_2_part_axisPitch <= 2040) {
-                    for (int64_t col = 0; col < sum_2_part_axisCount; col += 64) {
-                        VectorBarrier();
-                        AscendC::Add(acc, sum_2_partWsIn[col], acc, MinOf(64, sum_2_part_axisCount - col), 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, (sum_2_part_axisPitch / 8), 8));
-                    }
-                } else {
-                    for (int64_t start = 0; start < (sum_2_part_axisCount / 64); start += 255) {
-                        VectorBarrier();
-                        AscendC::Add(acc, sum_2_partWsIn[start * 64], acc, 64,
-                                     MinOf(255, (sum_2_part_axisCount / 64) - start),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                    }
-                    if (sum_2_part_axisCount - (sum_2_part_axisCount / 64) * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc, sum_2_partWsIn[(sum_2_part_axisCount / 64) * 64], acc,
-                                     sum_2_part_axisCount - (sum_2_part_axisCount / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
-                    }
-                }
+                AscendC::LocalTensor<float> copied = calc1Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::BlockReduceSum<float>(part, acc, 8, 64, 1, 1, 8);
+                AscendC::Muls(copied, sum_2_partWsIn, 1.0f, dPitch * iCount);
                 VectorBarrier();
-                AscendC::BlockReduceSum<float>(sum, part, 1, 64, 1, 1, 8);
-                VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, sum, 8);
+                AscendC::Add(sumAcc, sumAcc, copied, dPitch * iCount);
                 in0Queue_.FreeTensor(sum_2_partWsIn);
             }
             AscendC::LocalTensor<float> sum_2WsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(sum_2WsOut, sumAcc, 1.0f, 8);
+            AscendC::Muls(sum_2WsOut, sumAcc, 1.0f, dPitch * iCount);
             out0Queue_.EnQue(sum_2WsOut);
             sum_2WsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(sum_2WsGm_, sum_2WsOut, AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
+            AscendC::DataCopyPad(
+                sum_2WsGm_[D_ * iStart + dStart], sum_2WsOut,
+                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                           D_ * 4 - dCount * 4, 0));
             out0Queue_.FreeTensor(sum_2WsOut);
         }
     }
@@ -96,14 +77,16 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_2_partWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_2WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // copied
     AscendC::GlobalTensor<float> sum_2WsGm_;
     AscendC::GlobalTensor<float> sum_2_partWsGm_;
     int64_t blockIdx_;
+    int64_t D_;
+    int64_t n_;
+    int64_t sum2DTile_;
+    int64_t sum2DTiles_;
+    int64_t sum2ITile_;
     int64_t sum2Per_;
-    int64_t sum2Sum2PartAxisTile_;
     int64_t sum2Work_;
     int64_t sum_2WsStart_;
     int64_t sum_2_partWsStart_;

@@ -10,206 +10,126 @@ namespace MhcPreBackwardKernel
 {
 
 /// sum_2_part
+template <typename Element>
 class MhcPreBackwardSum2Part
 {
 public:
-    __aicore__ inline void Init(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
+                                AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
         T_ = tiling.T;
-        dzWsStart_ = tiling.dzWsStart;
+        dxgWsStart_ = tiling.dxgWsStart;
         n_ = tiling.n;
+        sum2PartDTile_ = tiling.sum2PartDTile;
+        sum2PartDTiles_ = tiling.sum2PartDTiles;
         sum2PartITile_ = tiling.sum2PartITile;
+        sum2PartITiles_ = tiling.sum2PartITiles;
         sum2PartPer_ = tiling.sum2PartPer;
-        sum2PartTTile_ = tiling.sum2PartTTile;
         sum2PartWork_ = tiling.sum2PartWork;
         sum_2_partWsStart_ = tiling.sum_2_partWsStart;
         sum_2_part_count_ = tiling.sum_2_part_count;
         sum_2_part_length_ = tiling.sum_2_part_length;
-        ceilSum2PartTTileBy8_ = CeilDiv(sum2PartTTile_, 8);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
-        dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
         sum_2_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2_partWsStart_),
-                                        sum_2_part_count_);
-        pipe->InitBuffer(in0Queue_, 3, sum2PartITile_ * sum2PartTTile_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, ceilSum2PartTTileBy8_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, 32);
-        pipe->InitBuffer(calc0Buf_, 32);
-        pipe->InitBuffer(calc1Buf_, sum2PartITile_ * sum2PartTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilSum2PartTTileBy8_ * 256);
-        pipe->InitBuffer(calc3Buf_, sum2PartITile_ * 4);
-        pipe->InitBuffer(calc4Buf_, 32);
-        pipe->InitBuffer(calc5Buf_, 2048);
-        pipe->InitBuffer(calc6Buf_, 256);
+                                        D_ * n_ * sum_2_part_count_);
+        pipe->InitBuffer(in0Queue_, 2, sum2PartDTile_ * sum2PartITile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, sum2PartDTile_ * sum2PartITile_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, sum2PartDTile_ * sum2PartITile_ * 4);
+        pipe->InitBuffer(calc0Buf_, sum2PartDTile_ * sum2PartITile_ * 4);
+        pipe->InitBuffer(calc1Buf_, sum2PartDTile_ * sum2PartITile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, sum2PartDTile_ * sum2PartITile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, sum2PartDTile_ * sum2PartITile_);
         for (int64_t item = blockIdx_ * sum2PartPer_;
              item < MinOf(sum2PartWork_, blockIdx_ * sum2PartPer_ + sum2PartPer_); ++item) {
-            const int64_t sum_2_part_axis = item;
+            const int64_t dStart = sum2PartDTile_ * (item % sum2PartDTiles_);
+            const int64_t dCount = MinOf(sum2PartDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            const int64_t iStart = sum2PartITile_ * (((item / sum2PartDTiles_)) % sum2PartITiles_);
+            const int64_t iCount = MinOf(sum2PartITile_, n_ - iStart);
+            const int64_t sum_2_part_axis = (((item / sum2PartDTiles_)) / sum2PartITiles_);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, 8);
-            for (int64_t tStart = sum_2_part_axis * sum_2_part_length_;
-                 tStart < MinOf(T_, sum_2_part_axis * sum_2_part_length_ + sum_2_part_length_);
-                 tStart += sum2PartTTile_) {
-                const int64_t tCount = MinOf(
-                    sum2PartTTile_, MinOf(T_, sum_2_part_axis * sum_2_part_length_ + sum_2_part_length_) - tStart);
-                for (int64_t iStart = 0; iStart < n_; iStart += sum2PartITile_) {
-                    const int64_t iCount = MinOf(sum2PartITile_, n_ - iStart);
-                    const int64_t iPitch = RoundUp(iCount, 8);
-                    AscendC::LocalTensor<float> dzWsIn = in0Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(
-                        dzWsIn, dzWsGm_[n_ * n_ * tStart + n_ * tStart * 2 + iStart],
-                        AscendC::DataCopyExtParams(tCount, iCount * 4, n_ * n_ * 4 + n_ * 8 - iCount * 4, 0, 0),
-                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                    in0Queue_.EnQue(dzWsIn);
-                    dzWsIn = in0Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> h_mixIn = in0Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(
-                        h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2 + iStart],
-                        AscendC::DataCopyExtParams(tCount, iCount * 4, n_ * n_ * 4 + n_ * 8 - iCount * 4, 0, 0),
-                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                    in0Queue_.EnQue(h_mixIn);
-                    h_mixIn = in0Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart],
-                                         AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                    in1Queue_.EnQue(inv_rmsIn);
-                    inv_rmsIn = in1Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-                    AscendC::Mul(tmp, dzWsIn, h_mixIn, iPitch * tCount);
-                    AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-                    for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
-                        AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, CeilDiv(tCount, 8) - block),
-                                      AscendC::BrcbRepeatParams(1, 8));
-                    }
-                    if (iPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col = 0; col < iPitch; col += 64) {
-                            for (int64_t first = 0; first < tCount; first += 255) {
-                                AscendC::Mul(tmp[first * iPitch + col], tmp[first * iPitch + col], spread[first * 8],
-                                             MinOf(64, iPitch - col), MinOf(255, tCount - first),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 1));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            for (int64_t start = 0; start < (iPitch / 64); start += 255) {
-                                AscendC::Mul(tmp[iPitch * t + start * 64], tmp[iPitch * t + start * 64], spread[t * 8],
-                                             64, MinOf(255, (iPitch / 64) - start),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                            if (iPitch - (iPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp[iPitch * t + (iPitch / 64) * 64], tmp[iPitch * t + (iPitch / 64) * 64],
-                                             spread[t * 8], iPitch - (iPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                        }
-                    }
-                    AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-                    VectorBarrier();
-                    AscendC::Muls(sum, tmp, 1.0f, iPitch);
-                    if (iPitch <= tCount * 64 - 64 && iPitch <= 2040) {
-                        for (int64_t col1 = 0; col1 < iPitch; col1 += 64) {
-                            for (int64_t first1 = 0; first1 < tCount - 1; first1 += 255) {
-                                VectorBarrier();
-                                AscendC::Add(sum[col1], tmp[first1 * iPitch + col1 + iPitch], sum[col1],
-                                             MinOf(64, iPitch - col1), MinOf(255, tCount - first1 - 1),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, (iPitch / 8), 0));
-                            }
-                        }
-                    } else {
-                        for (int64_t t = 1; t < tCount; ++t) {
-                            VectorBarrier();
-                            AscendC::Add(sum, sum, tmp[iPitch * t], iPitch);
-                        }
-                    }
-                    AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
-                    AscendC::Duplicate<float>(acc, 0.0f, 512);
-                    if (iPitch <= 2040) {
-                        for (int64_t col2 = 0; col2 < iCount; col2 += 64) {
-                            VectorBarrier();
-                            AscendC::Add(acc, sum[col2], acc, MinOf(64, iCount - col2), 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, (iPitch / 8), 8));
-                        }
-                    } else {
-                        for (int64_t start1 = 0; start1 < (iCount / 64); start1 += 255) {
-                            VectorBarrier();
-                            AscendC::Add(acc, sum[start1 * 64], acc, 64, MinOf(255, (iCount / 64) - start1),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                        }
-                        if (iCount - (iCount / 64) * 64 > 0) {
-                            VectorBarrier();
-                            AscendC::Add(acc, sum[(iCount / 64) * 64], acc, iCount - (iCount / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
-                        }
-                    }
-                    VectorBarrier();
-                    AscendC::BlockReduceSum<float>(part, acc, 8, 64, 1, 1, 8);
-                    VectorBarrier();
-                    AscendC::BlockReduceSum<float>(sum1, part, 1, 64, 1, 1, 8);
-                    VectorBarrier();
-                    AscendC::Add(sumAcc, sumAcc, sum1, 8);
-                    in0Queue_.FreeTensor(dzWsIn);
-                    in0Queue_.FreeTensor(h_mixIn);
-                    in1Queue_.FreeTensor(inv_rmsIn);
-                }
+            AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * iCount);
+            for (int64_t t = sum_2_part_axis * sum_2_part_length_;
+                 t < MinOf(T_, sum_2_part_axis * sum_2_part_length_ + sum_2_part_length_); ++t) {
+                AscendC::LocalTensor<float> dxgWsIn = in0Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * t + D_ * iStart + dStart],
+                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in0Queue_.EnQue(dxgWsIn);
+                dxgWsIn = in0Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart + dStart],
+                                     AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in1Queue_.EnQue(xIn);
+                xIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
+                in1Queue_.FreeTensor(xIn);
+                VectorBarrier();
+                AscendC::Mul(xTile, dxgWsIn, xTile, dPitch * iCount);
+                VectorBarrier();
+                AscendC::Add(sumAcc, sumAcc, xTile, dPitch * iCount);
+                in0Queue_.FreeTensor(dxgWsIn);
             }
             AscendC::LocalTensor<float> sum_2_partWsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(sum_2_partWsOut, sumAcc, 1.0f, 8);
+            AscendC::Muls(sum_2_partWsOut, sumAcc, 1.0f, dPitch * iCount);
             out0Queue_.EnQue(sum_2_partWsOut);
             sum_2_partWsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(sum_2_partWsGm_[sum_2_part_axis], sum_2_partWsOut,
-                                 AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
+            AscendC::DataCopyPad(
+                sum_2_partWsGm_[D_ * n_ * sum_2_part_axis + D_ * iStart + dStart], sum_2_partWsOut,
+                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                           D_ * 4 - dCount * 4, 0));
             out0Queue_.FreeTensor(sum_2_partWsOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dzWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // inv_rmsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dxgWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_2_partWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
-    AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> h_mixGm_;
-    AscendC::GlobalTensor<float> dzWsGm_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> dxgWsGm_;
     AscendC::GlobalTensor<float> sum_2_partWsGm_;
     int64_t blockIdx_;
+    int64_t D_;
     int64_t T_;
-    int64_t dzWsStart_;
+    int64_t dxgWsStart_;
     int64_t n_;
+    int64_t sum2PartDTile_;
+    int64_t sum2PartDTiles_;
     int64_t sum2PartITile_;
+    int64_t sum2PartITiles_;
     int64_t sum2PartPer_;
-    int64_t sum2PartTTile_;
     int64_t sum2PartWork_;
     int64_t sum_2_partWsStart_;
     int64_t sum_2_part_count_;
     int64_t sum_2_part_length_;
-    int64_t ceilSum2PartTTileBy8_;
 };
 
 /// The stage from start to end.
-__aicore__ inline void RunMhcPreBackwardSum2PartStage(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR workspace,
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardSum2PartStage(GM_ADDR x, GM_ADDR workspace,
                                                       const MhcPreBackwardTilingData &tiling)
 {
     AscendC::TPipe pipe;
-    MhcPreBackwardSum2Part stage;
-    stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+    MhcPreBackwardSum2Part<Element> stage;
+    stage.Init(x, workspace, tiling, &pipe);
     stage.Process();
 }
 

@@ -9,105 +9,156 @@
 namespace MhcPreBackwardKernel
 {
 
-/// sum_3
+/// grad_scale, sum_3
 class MhcPreBackwardSum3
 {
 public:
     __aicore__ inline void Init(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
+        grad_scaleWsStart_ = tiling.grad_scaleWsStart;
+        grad_scale_partWsStart_ = tiling.grad_scale_partWsStart;
+        grad_scale_part_count_ = tiling.grad_scale_part_count;
+        n_ = tiling.n;
+        sum3GradScalePartAxisTile_ = tiling.sum3GradScalePartAxisTile;
+        sum3KTile_ = tiling.sum3KTile;
         sum3Per_ = tiling.sum3Per;
-        sum3Sum3PartAxisTile_ = tiling.sum3Sum3PartAxisTile;
         sum3Work_ = tiling.sum3Work;
         sum_3WsStart_ = tiling.sum_3WsStart;
         sum_3_partWsStart_ = tiling.sum_3_partWsStart;
-        sum_3_part_count_ = tiling.sum_3_part_count;
-        sum_3WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3WsStart_), 1);
+        grad_scaleWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + grad_scaleWsStart_),
+                                        n_ * n_ + n_ * 2);
+        sum_3WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3WsStart_), n_ * n_ + n_ * 2);
+        grad_scale_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + grad_scale_partWsStart_),
+                                             grad_scale_part_count_ * n_ * n_ + grad_scale_part_count_ * n_ * 2);
         sum_3_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3_partWsStart_),
-                                        sum_3_part_count_);
-        pipe->InitBuffer(in0Queue_, 2, sum3Sum3PartAxisTile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, 32);
-        pipe->InitBuffer(calc0Buf_, 32);
-        pipe->InitBuffer(calc1Buf_, 32);
-        pipe->InitBuffer(calc2Buf_, 2048);
-        pipe->InitBuffer(calc3Buf_, 256);
+                                        grad_scale_part_count_ * n_ * n_ + grad_scale_part_count_ * n_ * 2);
+        pipe->InitBuffer(in0Queue_, 2, sum3GradScalePartAxisTile_ * sum3KTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, sum3KTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, sum3KTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, sum3KTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, sum3KTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         for (int64_t item = blockIdx_ * sum3Per_; item < MinOf(sum3Work_, blockIdx_ * sum3Per_ + sum3Per_); ++item) {
+            const int64_t kStart = item * sum3KTile_;
+            const int64_t kCount = MinOf(sum3KTile_, n_ * n_ + n_ * 2 - kStart);
+            const int64_t kPitch = RoundUp(kCount, 8);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, 8);
-            for (int64_t sum_3_part_axisStart = 0; sum_3_part_axisStart < sum_3_part_count_;
-                 sum_3_part_axisStart += sum3Sum3PartAxisTile_) {
-                const int64_t sum_3_part_axisCount =
-                    MinOf(sum3Sum3PartAxisTile_, sum_3_part_count_ - sum_3_part_axisStart);
-                const int64_t sum_3_part_axisPitch = RoundUp(sum_3_part_axisCount, 8);
-                AscendC::LocalTensor<float> sum_3_partWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(sum_3_partWsIn, sum_3_partWsGm_[sum_3_part_axisStart],
-                                     AscendC::DataCopyExtParams(1, sum_3_part_axisCount * 4, 0, 0, 0),
+            AscendC::Duplicate<float>(sumAcc, 0.0f, kPitch);
+            AscendC::LocalTensor<float> sumAcc1 = calc1Buf_.Get<float>();
+            AscendC::Duplicate<float>(sumAcc1, 0.0f, kPitch);
+            for (int64_t grad_scale_part_axisStart = 0; grad_scale_part_axisStart < grad_scale_part_count_;
+                 grad_scale_part_axisStart += sum3GradScalePartAxisTile_) {
+                const int64_t grad_scale_part_axisCount =
+                    MinOf(sum3GradScalePartAxisTile_, grad_scale_part_count_ - grad_scale_part_axisStart);
+                AscendC::LocalTensor<float> grad_scale_partWsIn = in0Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(grad_scale_partWsIn,
+                                     grad_scale_partWsGm_[grad_scale_part_axisStart * n_ * n_ +
+                                                          grad_scale_part_axisStart * n_ * 2 + kStart],
+                                     AscendC::DataCopyExtParams(grad_scale_part_axisCount, kCount * 4,
+                                                                n_ * n_ * 4 + n_ * 8 - kCount * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in0Queue_.EnQue(sum_3_partWsIn);
-                sum_3_partWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc3Buf_.Get<float>();
-                AscendC::Duplicate<float>(acc, 0.0f, 512);
-                if (sum_3_part_axisPitch <= 2040) {
-                    for (int64_t col = 0; col < sum_3_part_axisCount; col += 64) {
-                        VectorBarrier();
-                        AscendC::Add(acc, sum_3_partWsIn[col], acc, MinOf(64, sum_3_part_axisCount - col), 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, (sum_3_part_axisPitch / 8), 8));
+                in0Queue_.EnQue(grad_scale_partWsIn);
+                grad_scale_partWsIn = in0Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> sum = calc2Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(sum, grad_scale_partWsIn, 1.0f, kPitch);
+                if (kPitch <= grad_scale_part_axisCount * 64 - 64 && kPitch <= 2040) {
+                    for (int64_t col = 0; col < kPitch; col += 64) {
+                        for (int64_t first = 0; first < grad_scale_part_axisCount - 1; first += 255) {
+                            VectorBarrier();
+                            AscendC::Add(sum[col], grad_scale_partWsIn[first * kPitch + col + kPitch], sum[col],
+                                         MinOf(64, kPitch - col), MinOf(255, grad_scale_part_axisCount - first - 1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (kPitch / 8), 0));
+                        }
                     }
                 } else {
-                    for (int64_t start = 0; start < (sum_3_part_axisCount / 64); start += 255) {
+                    for (int64_t grad_scale_part_axis = 1; grad_scale_part_axis < grad_scale_part_axisCount;
+                         ++grad_scale_part_axis) {
                         VectorBarrier();
-                        AscendC::Add(acc, sum_3_partWsIn[start * 64], acc, 64,
-                                     MinOf(255, (sum_3_part_axisCount / 64) - start),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                    }
-                    if (sum_3_part_axisCount - (sum_3_part_axisCount / 64) * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc, sum_3_partWsIn[(sum_3_part_axisCount / 64) * 64], acc,
-                                     sum_3_part_axisCount - (sum_3_part_axisCount / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        AscendC::Add(sum, sum, grad_scale_partWsIn[grad_scale_part_axis * kPitch], kPitch);
                     }
                 }
                 VectorBarrier();
-                AscendC::BlockReduceSum<float>(part, acc, 8, 64, 1, 1, 8);
+                AscendC::Add(sumAcc, sumAcc, sum, kPitch);
+                in0Queue_.FreeTensor(grad_scale_partWsIn);
+                AscendC::LocalTensor<float> sum_3_partWsIn = in0Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    sum_3_partWsIn,
+                    sum_3_partWsGm_[grad_scale_part_axisStart * n_ * n_ + grad_scale_part_axisStart * n_ * 2 + kStart],
+                    AscendC::DataCopyExtParams(grad_scale_part_axisCount, kCount * 4, n_ * n_ * 4 + n_ * 8 - kCount * 4,
+                                               0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in0Queue_.EnQue(sum_3_partWsIn);
+                sum_3_partWsIn = in0Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> sum1 = calc2Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::BlockReduceSum<float>(sum, part, 1, 64, 1, 1, 8);
+                AscendC::Muls(sum1, sum_3_partWsIn, 1.0f, kPitch);
+                if (kPitch <= grad_scale_part_axisCount * 64 - 64 && kPitch <= 2040) {
+                    for (int64_t col1 = 0; col1 < kPitch; col1 += 64) {
+                        for (int64_t first1 = 0; first1 < grad_scale_part_axisCount - 1; first1 += 255) {
+                            VectorBarrier();
+                            AscendC::Add(sum1[col1], sum_3_partWsIn[first1 * kPitch + col1 + kPitch], sum1[col1],
+                                         MinOf(64, kPitch - col1), MinOf(255, grad_scale_part_axisCount - first1 - 1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (kPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    for (int64_t grad_scale_part_axis = 1; grad_scale_part_axis < grad_scale_part_axisCount;
+                         ++grad_scale_part_axis) {
+                        VectorBarrier();
+                        AscendC::Add(sum1, sum1, sum_3_partWsIn[grad_scale_part_axis * kPitch], kPitch);
+                    }
+                }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, sum, 8);
+                AscendC::Add(sumAcc1, sumAcc1, sum1, kPitch);
                 in0Queue_.FreeTensor(sum_3_partWsIn);
             }
-            AscendC::LocalTensor<float> sum_3WsOut = out0Queue_.AllocTensor<float>();
+            AscendC::LocalTensor<float> grad_scaleWsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(sum_3WsOut, sumAcc, 1.0f, 8);
+            AscendC::Muls(grad_scaleWsOut, sumAcc, 1.0f, kPitch);
+            out0Queue_.EnQue(grad_scaleWsOut);
+            grad_scaleWsOut = out0Queue_.DeQue<float>();
+            AscendC::DataCopyPad(
+                grad_scaleWsGm_[kStart], grad_scaleWsOut,
+                AscendC::DataCopyExtParams(1, kCount * 4, ((kPitch * 4 - CeilDiv(kCount * 4, 32) * 32) / 32), 0, 0));
+            out0Queue_.FreeTensor(grad_scaleWsOut);
+            AscendC::LocalTensor<float> sum_3WsOut = out0Queue_.AllocTensor<float>();
+            AscendC::Muls(sum_3WsOut, sumAcc1, 1.0f, kPitch);
             out0Queue_.EnQue(sum_3WsOut);
             sum_3WsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(sum_3WsGm_, sum_3WsOut, AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
+            AscendC::DataCopyPad(
+                sum_3WsGm_[kStart], sum_3WsOut,
+                AscendC::DataCopyExtParams(1, kCount * 4, ((kPitch * 4 - CeilDiv(kCount * 4, 32) * 32) / 32), 0, 0));
             out0Queue_.FreeTensor(sum_3WsOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_3_partWsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_3WsOut
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_scale_partWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_scaleWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum
+    AscendC::GlobalTensor<float> grad_scaleWsGm_;
     AscendC::GlobalTensor<float> sum_3WsGm_;
+    AscendC::GlobalTensor<float> grad_scale_partWsGm_;
     AscendC::GlobalTensor<float> sum_3_partWsGm_;
     int64_t blockIdx_;
+    int64_t grad_scaleWsStart_;
+    int64_t grad_scale_partWsStart_;
+    int64_t grad_scale_part_count_;
+    int64_t n_;
+    int64_t sum3GradScalePartAxisTile_;
+    int64_t sum3KTile_;
     int64_t sum3Per_;
-    int64_t sum3Sum3PartAxisTile_;
     int64_t sum3Work_;
     int64_t sum_3WsStart_;
     int64_t sum_3_partWsStart_;
-    int64_t sum_3_part_count_;
 };
 
 /// The stage from start to end.

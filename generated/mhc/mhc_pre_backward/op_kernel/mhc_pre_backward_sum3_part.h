@@ -9,7 +9,7 @@
 namespace MhcPreBackwardKernel
 {
 
-/// sum_3_part
+/// grad_scale_part, sum_3_part
 class MhcPreBackwardSum3Part
 {
 public:
@@ -19,157 +19,139 @@ public:
         blockIdx_ = AscendC::GetBlockIdx();
         T_ = tiling.T;
         dzWsStart_ = tiling.dzWsStart;
+        grad_scale_partWsStart_ = tiling.grad_scale_partWsStart;
+        grad_scale_part_count_ = tiling.grad_scale_part_count;
+        grad_scale_part_length_ = tiling.grad_scale_part_length;
         n_ = tiling.n;
-        sum3PartITile_ = tiling.sum3PartITile;
+        sum3PartKTile_ = tiling.sum3PartKTile;
+        sum3PartKTiles_ = tiling.sum3PartKTiles;
         sum3PartPer_ = tiling.sum3PartPer;
         sum3PartTTile_ = tiling.sum3PartTTile;
         sum3PartWork_ = tiling.sum3PartWork;
         sum_3_partWsStart_ = tiling.sum_3_partWsStart;
-        sum_3_part_count_ = tiling.sum_3_part_count;
-        sum_3_part_length_ = tiling.sum_3_part_length;
         ceilSum3PartTTileBy8_ = CeilDiv(sum3PartTTile_, 8);
         inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
         h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
+        grad_scale_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + grad_scale_partWsStart_),
+                                             grad_scale_part_count_ * n_ * n_ + grad_scale_part_count_ * n_ * 2);
         sum_3_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3_partWsStart_),
-                                        sum_3_part_count_);
-        pipe->InitBuffer(in0Queue_, 3, sum3PartITile_ * sum3PartTTile_ * 4);
+                                        grad_scale_part_count_ * n_ * n_ + grad_scale_part_count_ * n_ * 2);
+        pipe->InitBuffer(in0Queue_, 3, sum3PartKTile_ * sum3PartTTile_ * 4);
         pipe->InitBuffer(in1Queue_, 2, ceilSum3PartTTileBy8_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, 32);
-        pipe->InitBuffer(calc0Buf_, 32);
-        pipe->InitBuffer(calc1Buf_, sum3PartITile_ * sum3PartTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilSum3PartTTileBy8_ * 256);
-        pipe->InitBuffer(calc3Buf_, sum3PartITile_ * 4);
-        pipe->InitBuffer(calc4Buf_, 32);
-        pipe->InitBuffer(calc5Buf_, 2048);
-        pipe->InitBuffer(calc6Buf_, 256);
+        pipe->InitBuffer(out0Queue_, 2, sum3PartKTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, sum3PartKTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, sum3PartKTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, sum3PartKTile_ * sum3PartTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, sum3PartKTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilSum3PartTTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
     {
         for (int64_t item = blockIdx_ * sum3PartPer_;
              item < MinOf(sum3PartWork_, blockIdx_ * sum3PartPer_ + sum3PartPer_); ++item) {
-            const int64_t sum_3_part_axis = item;
+            const int64_t kStart = sum3PartKTile_ * (item % sum3PartKTiles_);
+            const int64_t kCount = MinOf(sum3PartKTile_, n_ * n_ + n_ * 2 - kStart);
+            const int64_t kPitch = RoundUp(kCount, 8);
+            const int64_t grad_scale_part_axis = (item / sum3PartKTiles_);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, 8);
-            for (int64_t tStart = sum_3_part_axis * sum_3_part_length_;
-                 tStart < MinOf(T_, sum_3_part_axis * sum_3_part_length_ + sum_3_part_length_);
+            AscendC::Duplicate<float>(sumAcc, 0.0f, kPitch);
+            AscendC::LocalTensor<float> sumAcc1 = calc1Buf_.Get<float>();
+            AscendC::Duplicate<float>(sumAcc1, 0.0f, kPitch);
+            for (int64_t tStart = grad_scale_part_axis * grad_scale_part_length_;
+                 tStart < MinOf(T_, grad_scale_part_axis * grad_scale_part_length_ + grad_scale_part_length_);
                  tStart += sum3PartTTile_) {
-                const int64_t tCount = MinOf(
-                    sum3PartTTile_, MinOf(T_, sum_3_part_axis * sum_3_part_length_ + sum_3_part_length_) - tStart);
-                for (int64_t iStart = 0; iStart < n_; iStart += sum3PartITile_) {
-                    const int64_t iCount = MinOf(sum3PartITile_, n_ - iStart);
-                    const int64_t iPitch = RoundUp(iCount, 8);
-                    AscendC::LocalTensor<float> dzWsIn = in0Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(
-                        dzWsIn, dzWsGm_[n_ * n_ * tStart + n_ * tStart * 2 + iStart + n_],
-                        AscendC::DataCopyExtParams(tCount, iCount * 4, n_ * n_ * 4 + n_ * 8 - iCount * 4, 0, 0),
-                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                    in0Queue_.EnQue(dzWsIn);
-                    dzWsIn = in0Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> h_mixIn = in0Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(
-                        h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2 + iStart + n_],
-                        AscendC::DataCopyExtParams(tCount, iCount * 4, n_ * n_ * 4 + n_ * 8 - iCount * 4, 0, 0),
-                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                    in0Queue_.EnQue(h_mixIn);
-                    h_mixIn = in0Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart],
-                                         AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                    in1Queue_.EnQue(inv_rmsIn);
-                    inv_rmsIn = in1Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-                    AscendC::Mul(tmp, dzWsIn, h_mixIn, iPitch * tCount);
-                    AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-                    for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
-                        AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, CeilDiv(tCount, 8) - block),
-                                      AscendC::BrcbRepeatParams(1, 8));
-                    }
-                    if (iPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col = 0; col < iPitch; col += 64) {
-                            for (int64_t first = 0; first < tCount; first += 255) {
-                                AscendC::Mul(tmp[first * iPitch + col], tmp[first * iPitch + col], spread[first * 8],
-                                             MinOf(64, iPitch - col), MinOf(255, tCount - first),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 1));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            for (int64_t start = 0; start < (iPitch / 64); start += 255) {
-                                AscendC::Mul(tmp[iPitch * t + start * 64], tmp[iPitch * t + start * 64], spread[t * 8],
-                                             64, MinOf(255, (iPitch / 64) - start),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                            if (iPitch - (iPitch / 64) * 64 > 0) {
-                                AscendC::Mul(tmp[iPitch * t + (iPitch / 64) * 64], tmp[iPitch * t + (iPitch / 64) * 64],
-                                             spread[t * 8], iPitch - (iPitch / 64) * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                        }
-                    }
-                    AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-                    VectorBarrier();
-                    AscendC::Muls(sum, tmp, 1.0f, iPitch);
-                    if (iPitch <= tCount * 64 - 64 && iPitch <= 2040) {
-                        for (int64_t col1 = 0; col1 < iPitch; col1 += 64) {
-                            for (int64_t first1 = 0; first1 < tCount - 1; first1 += 255) {
-                                VectorBarrier();
-                                AscendC::Add(sum[col1], tmp[first1 * iPitch + col1 + iPitch], sum[col1],
-                                             MinOf(64, iPitch - col1), MinOf(255, tCount - first1 - 1),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, (iPitch / 8), 0));
-                            }
-                        }
-                    } else {
-                        for (int64_t t = 1; t < tCount; ++t) {
-                            VectorBarrier();
-                            AscendC::Add(sum, sum, tmp[iPitch * t], iPitch);
-                        }
-                    }
-                    AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
-                    AscendC::Duplicate<float>(acc, 0.0f, 512);
-                    if (iPitch <= 2040) {
-                        for (int64_t col2 = 0; col2 < iCount; col2 += 64) {
-                            VectorBarrier();
-                            AscendC::Add(acc, sum[col2], acc, MinOf(64, iCount - col2), 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, (iPitch / 8), 8));
-                        }
-                    } else {
-                        for (int64_t start1 = 0; start1 < (iCount / 64); start1 += 255) {
-                            VectorBarrier();
-                            AscendC::Add(acc, sum[start1 * 64], acc, 64, MinOf(255, (iCount / 64) - start1),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                        }
-                        if (iCount - (iCount / 64) * 64 > 0) {
-                            VectorBarrier();
-                            AscendC::Add(acc, sum[(iCount / 64) * 64], acc, iCount - (iCount / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
-                        }
-                    }
-                    VectorBarrier();
-                    AscendC::BlockReduceSum<float>(part, acc, 8, 64, 1, 1, 8);
-                    VectorBarrier();
-                    AscendC::BlockReduceSum<float>(sum1, part, 1, 64, 1, 1, 8);
-                    VectorBarrier();
-                    AscendC::Add(sumAcc, sumAcc, sum1, 8);
-                    in0Queue_.FreeTensor(dzWsIn);
-                    in0Queue_.FreeTensor(h_mixIn);
-                    in1Queue_.FreeTensor(inv_rmsIn);
+                const int64_t tCount =
+                    MinOf(sum3PartTTile_,
+                          MinOf(T_, grad_scale_part_axis * grad_scale_part_length_ + grad_scale_part_length_) - tStart);
+                AscendC::LocalTensor<float> dzWsIn = in0Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    dzWsIn, dzWsGm_[n_ * n_ * tStart + n_ * tStart * 2 + kStart],
+                    AscendC::DataCopyExtParams(tCount, kCount * 4, n_ * n_ * 4 + n_ * 8 - kCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in0Queue_.EnQue(dzWsIn);
+                dzWsIn = in0Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> h_mixIn = in0Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2 + kStart],
+                    AscendC::DataCopyExtParams(tCount, kCount * 4, n_ * n_ * 4 + n_ * 8 - kCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in0Queue_.EnQue(h_mixIn);
+                h_mixIn = in0Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+                AscendC::Mul(tmp, dzWsIn, h_mixIn, kPitch * tCount);
+                AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in1Queue_.EnQue(inv_rmsIn);
+                inv_rmsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Duplicate<float>(sum, 0.0f, kPitch);
+                AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+                for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
+                    AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, CeilDiv(tCount, 8) - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
                 }
+                for (int64_t t = 0; t < tCount; ++t) {
+                    VectorBarrier();
+                    for (int64_t start = 0; start < (kPitch / 64); start += 255) {
+                        AscendC::MulAddDst(sum[start * 64], tmp[kPitch * t + start * 64], spread[t * 8], 64,
+                                           MinOf(255, (kPitch / 64) - start),
+                                           AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                    }
+                    if (kPitch - (kPitch / 64) * 64 > 0) {
+                        AscendC::MulAddDst(sum[(kPitch / 64) * 64], tmp[kPitch * t + (kPitch / 64) * 64], spread[t * 8],
+                                           kPitch - (kPitch / 64) * 64, 1,
+                                           AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                    }
+                }
+                VectorBarrier();
+                AscendC::Add(sumAcc, sumAcc, sum, kPitch);
+                in0Queue_.FreeTensor(h_mixIn);
+                in1Queue_.FreeTensor(inv_rmsIn);
+                AscendC::LocalTensor<float> sum1 = calc3Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(sum1, dzWsIn, 1.0f, kPitch);
+                if (kPitch <= tCount * 64 - 64 && kPitch <= 2040) {
+                    for (int64_t col = 0; col < kPitch; col += 64) {
+                        for (int64_t first = 0; first < tCount - 1; first += 255) {
+                            VectorBarrier();
+                            AscendC::Add(sum1[col], dzWsIn[first * kPitch + col + kPitch], sum1[col],
+                                         MinOf(64, kPitch - col), MinOf(255, tCount - first - 1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (kPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    for (int64_t t = 1; t < tCount; ++t) {
+                        VectorBarrier();
+                        AscendC::Add(sum1, sum1, dzWsIn[kPitch * t], kPitch);
+                    }
+                }
+                VectorBarrier();
+                AscendC::Add(sumAcc1, sumAcc1, sum1, kPitch);
+                in0Queue_.FreeTensor(dzWsIn);
             }
-            AscendC::LocalTensor<float> sum_3_partWsOut = out0Queue_.AllocTensor<float>();
+            AscendC::LocalTensor<float> grad_scale_partWsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(sum_3_partWsOut, sumAcc, 1.0f, 8);
+            AscendC::Muls(grad_scale_partWsOut, sumAcc, 1.0f, kPitch);
+            out0Queue_.EnQue(grad_scale_partWsOut);
+            grad_scale_partWsOut = out0Queue_.DeQue<float>();
+            AscendC::DataCopyPad(
+                grad_scale_partWsGm_[grad_scale_part_axis * n_ * n_ + grad_scale_part_axis * n_ * 2 + kStart],
+                grad_scale_partWsOut,
+                AscendC::DataCopyExtParams(1, kCount * 4, ((kPitch * 4 - CeilDiv(kCount * 4, 32) * 32) / 32), 0, 0));
+            out0Queue_.FreeTensor(grad_scale_partWsOut);
+            AscendC::LocalTensor<float> sum_3_partWsOut = out0Queue_.AllocTensor<float>();
+            AscendC::Muls(sum_3_partWsOut, sumAcc1, 1.0f, kPitch);
             out0Queue_.EnQue(sum_3_partWsOut);
             sum_3_partWsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(sum_3_partWsGm_[sum_3_part_axis], sum_3_partWsOut,
-                                 AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
+            AscendC::DataCopyPad(
+                sum_3_partWsGm_[grad_scale_part_axis * n_ * n_ + grad_scale_part_axis * n_ * 2 + kStart],
+                sum_3_partWsOut,
+                AscendC::DataCopyExtParams(1, kCount * 4, ((kPitch * 4 - CeilDiv(kCount * 4, 32) * 32) / 32), 0, 0));
             out0Queue_.FreeTensor(sum_3_partWsOut);
         }
     }
@@ -177,29 +159,30 @@ public:
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dzWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // inv_rmsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_3_partWsOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_scale_partWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
     AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_mixGm_;
     AscendC::GlobalTensor<float> dzWsGm_;
+    AscendC::GlobalTensor<float> grad_scale_partWsGm_;
     AscendC::GlobalTensor<float> sum_3_partWsGm_;
     int64_t blockIdx_;
     int64_t T_;
     int64_t dzWsStart_;
+    int64_t grad_scale_partWsStart_;
+    int64_t grad_scale_part_count_;
+    int64_t grad_scale_part_length_;
     int64_t n_;
-    int64_t sum3PartITile_;
+    int64_t sum3PartKTile_;
+    int64_t sum3PartKTiles_;
     int64_t sum3PartPer_;
     int64_t sum3PartTTile_;
     int64_t sum3PartWork_;
     int64_t sum_3_partWsStart_;
-    int64_t sum_3_part_count_;
-    int64_t sum_3_part_length_;
     int64_t ceilSum3PartTTileBy8_;
 };
 

@@ -16,16 +16,16 @@ public:
     __aicore__ inline void Init(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
+        grad_scaleWsStart_ = tiling.grad_scaleWsStart;
+        n_ = tiling.n;
+        sum4ITile_ = tiling.sum4ITile;
         sum4Per_ = tiling.sum4Per;
-        sum4Sum4PartAxisTile_ = tiling.sum4Sum4PartAxisTile;
         sum4Work_ = tiling.sum4Work;
         sum_4WsStart_ = tiling.sum_4WsStart;
-        sum_4_partWsStart_ = tiling.sum_4_partWsStart;
-        sum_4_part_count_ = tiling.sum_4_part_count;
+        grad_scaleWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + grad_scaleWsStart_),
+                                        n_ * n_ + n_ * 2);
         sum_4WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_4WsStart_), 1);
-        sum_4_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_4_partWsStart_),
-                                        sum_4_part_count_);
-        pipe->InitBuffer(in0Queue_, 2, sum4Sum4PartAxisTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, sum4ITile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, 32);
         pipe->InitBuffer(calc0Buf_, 32);
         pipe->InitBuffer(calc1Buf_, 32);
@@ -39,38 +39,35 @@ public:
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, 8);
-            for (int64_t sum_4_part_axisStart = 0; sum_4_part_axisStart < sum_4_part_count_;
-                 sum_4_part_axisStart += sum4Sum4PartAxisTile_) {
-                const int64_t sum_4_part_axisCount =
-                    MinOf(sum4Sum4PartAxisTile_, sum_4_part_count_ - sum_4_part_axisStart);
-                const int64_t sum_4_part_axisPitch = RoundUp(sum_4_part_axisCount, 8);
-                AscendC::LocalTensor<float> sum_4_partWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(sum_4_partWsIn, sum_4_partWsGm_[sum_4_part_axisStart],
-                                     AscendC::DataCopyExtParams(1, sum_4_part_axisCount * 4, 0, 0, 0),
+            for (int64_t iStart = 0; iStart < n_; iStart += sum4ITile_) {
+                const int64_t iCount = MinOf(sum4ITile_, n_ - iStart);
+                const int64_t iPitch = RoundUp(iCount, 8);
+                // grad_alpha[0] = sum[i](grad_scale[i])
+                AscendC::LocalTensor<float> grad_scaleWsIn = in0Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(grad_scaleWsIn, grad_scaleWsGm_[iStart],
+                                     AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in0Queue_.EnQue(sum_4_partWsIn);
-                sum_4_partWsIn = in0Queue_.DeQue<float>();
+                in0Queue_.EnQue(grad_scaleWsIn);
+                grad_scaleWsIn = in0Queue_.DeQue<float>();
                 AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc = calc2Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc3Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, 512);
-                if (sum_4_part_axisPitch <= 2040) {
-                    for (int64_t col = 0; col < sum_4_part_axisCount; col += 64) {
+                if (iPitch <= 2040) {
+                    for (int64_t col = 0; col < iCount; col += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc, sum_4_partWsIn[col], acc, MinOf(64, sum_4_part_axisCount - col), 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, (sum_4_part_axisPitch / 8), 8));
+                        AscendC::Add(acc, grad_scaleWsIn[col], acc, MinOf(64, iCount - col), 1,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, (iPitch / 8), 8));
                     }
                 } else {
-                    for (int64_t start = 0; start < (sum_4_part_axisCount / 64); start += 255) {
+                    for (int64_t start = 0; start < (iCount / 64); start += 255) {
                         VectorBarrier();
-                        AscendC::Add(acc, sum_4_partWsIn[start * 64], acc, 64,
-                                     MinOf(255, (sum_4_part_axisCount / 64) - start),
+                        AscendC::Add(acc, grad_scaleWsIn[start * 64], acc, 64, MinOf(255, (iCount / 64) - start),
                                      AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                     }
-                    if (sum_4_part_axisCount - (sum_4_part_axisCount / 64) * 64 > 0) {
+                    if (iCount - (iCount / 64) * 64 > 0) {
                         VectorBarrier();
-                        AscendC::Add(acc, sum_4_partWsIn[(sum_4_part_axisCount / 64) * 64], acc,
-                                     sum_4_part_axisCount - (sum_4_part_axisCount / 64) * 64, 1,
+                        AscendC::Add(acc, grad_scaleWsIn[(iCount / 64) * 64], acc, iCount - (iCount / 64) * 64, 1,
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                     }
                 }
@@ -80,7 +77,7 @@ public:
                 AscendC::BlockReduceSum<float>(sum, part, 1, 64, 1, 1, 8);
                 VectorBarrier();
                 AscendC::Add(sumAcc, sumAcc, sum, 8);
-                in0Queue_.FreeTensor(sum_4_partWsIn);
+                in0Queue_.FreeTensor(grad_scaleWsIn);
             }
             AscendC::LocalTensor<float> sum_4WsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
@@ -93,21 +90,21 @@ public:
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_4_partWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_scaleWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_4WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // part
+    AscendC::GlobalTensor<float> grad_scaleWsGm_;
     AscendC::GlobalTensor<float> sum_4WsGm_;
-    AscendC::GlobalTensor<float> sum_4_partWsGm_;
     int64_t blockIdx_;
+    int64_t grad_scaleWsStart_;
+    int64_t n_;
+    int64_t sum4ITile_;
     int64_t sum4Per_;
-    int64_t sum4Sum4PartAxisTile_;
     int64_t sum4Work_;
     int64_t sum_4WsStart_;
-    int64_t sum_4_partWsStart_;
-    int64_t sum_4_part_count_;
 };
 
 /// The stage from start to end.

@@ -16,95 +16,95 @@ public:
     __aicore__ inline void Init(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
+        grad_scaleWsStart_ = tiling.grad_scaleWsStart;
         n_ = tiling.n;
-        sum5KTile_ = tiling.sum5KTile;
+        sum5ITile_ = tiling.sum5ITile;
         sum5Per_ = tiling.sum5Per;
-        sum5Sum5PartAxisTile_ = tiling.sum5Sum5PartAxisTile;
         sum5Work_ = tiling.sum5Work;
         sum_5WsStart_ = tiling.sum_5WsStart;
-        sum_5_partWsStart_ = tiling.sum_5_partWsStart;
-        sum_5_part_count_ = tiling.sum_5_part_count;
-        sum_5WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_5WsStart_), n_ * n_ + n_ * 2);
-        sum_5_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_5_partWsStart_),
-                                        n_ * n_ * sum_5_part_count_ + n_ * sum_5_part_count_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, sum5KTile_ * sum5Sum5PartAxisTile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, sum5KTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, sum5KTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, sum5KTile_ * 4);
+        grad_scaleWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + grad_scaleWsStart_),
+                                        n_ * n_ + n_ * 2);
+        sum_5WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_5WsStart_), 1);
+        pipe->InitBuffer(in0Queue_, 2, sum5ITile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, 32);
+        pipe->InitBuffer(calc0Buf_, 32);
+        pipe->InitBuffer(calc1Buf_, 32);
+        pipe->InitBuffer(calc2Buf_, 2048);
+        pipe->InitBuffer(calc3Buf_, 256);
     }
 
     __aicore__ inline void Process()
     {
         for (int64_t item = blockIdx_ * sum5Per_; item < MinOf(sum5Work_, blockIdx_ * sum5Per_ + sum5Per_); ++item) {
-            const int64_t kStart = item * sum5KTile_;
-            const int64_t kCount = MinOf(sum5KTile_, n_ * n_ + n_ * 2 - kStart);
-            const int64_t kPitch = RoundUp(kCount, 8);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, kPitch);
-            for (int64_t sum_5_part_axisStart = 0; sum_5_part_axisStart < sum_5_part_count_;
-                 sum_5_part_axisStart += sum5Sum5PartAxisTile_) {
-                const int64_t sum_5_part_axisCount =
-                    MinOf(sum5Sum5PartAxisTile_, sum_5_part_count_ - sum_5_part_axisStart);
-                AscendC::LocalTensor<float> sum_5_partWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(
-                    sum_5_partWsIn,
-                    sum_5_partWsGm_[n_ * n_ * sum_5_part_axisStart + n_ * sum_5_part_axisStart * 2 + kStart],
-                    AscendC::DataCopyExtParams(sum_5_part_axisCount, kCount * 4, n_ * n_ * 4 + n_ * 8 - kCount * 4, 0,
-                                               0),
-                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in0Queue_.EnQue(sum_5_partWsIn);
-                sum_5_partWsIn = in0Queue_.DeQue<float>();
+            AscendC::Duplicate<float>(sumAcc, 0.0f, 8);
+            for (int64_t iStart = 0; iStart < n_; iStart += sum5ITile_) {
+                const int64_t iCount = MinOf(sum5ITile_, n_ - iStart);
+                const int64_t iPitch = RoundUp(iCount, 8);
+                // grad_alpha[1] = sum[i](grad_scale[i + n])
+                AscendC::LocalTensor<float> grad_scaleWsIn = in0Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(grad_scaleWsIn, grad_scaleWsGm_[iStart + n_],
+                                     AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in0Queue_.EnQue(grad_scaleWsIn);
+                grad_scaleWsIn = in0Queue_.DeQue<float>();
                 AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Muls(sum, sum_5_partWsIn, 1.0f, kPitch);
-                if (kPitch <= sum_5_part_axisCount * 64 - 64 && kPitch <= 2040) {
-                    for (int64_t col = 0; col < kPitch; col += 64) {
-                        for (int64_t first = 0; first < sum_5_part_axisCount - 1; first += 255) {
-                            VectorBarrier();
-                            AscendC::Add(sum[col], sum_5_partWsIn[first * kPitch + col + kPitch], sum[col],
-                                         MinOf(64, kPitch - col), MinOf(255, sum_5_part_axisCount - first - 1),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (kPitch / 8), 0));
-                        }
+                AscendC::LocalTensor<float> acc = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc3Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, 512);
+                if (iPitch <= 2040) {
+                    for (int64_t col = 0; col < iCount; col += 64) {
+                        VectorBarrier();
+                        AscendC::Add(acc, grad_scaleWsIn[col], acc, MinOf(64, iCount - col), 1,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, (iPitch / 8), 8));
                     }
                 } else {
-                    for (int64_t sum_5_part_axis = 1; sum_5_part_axis < sum_5_part_axisCount; ++sum_5_part_axis) {
+                    for (int64_t start = 0; start < (iCount / 64); start += 255) {
                         VectorBarrier();
-                        AscendC::Add(sum, sum, sum_5_partWsIn[kPitch * sum_5_part_axis], kPitch);
+                        AscendC::Add(acc, grad_scaleWsIn[start * 64], acc, 64, MinOf(255, (iCount / 64) - start),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                    }
+                    if (iCount - (iCount / 64) * 64 > 0) {
+                        VectorBarrier();
+                        AscendC::Add(acc, grad_scaleWsIn[(iCount / 64) * 64], acc, iCount - (iCount / 64) * 64, 1,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                     }
                 }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, sum, kPitch);
-                in0Queue_.FreeTensor(sum_5_partWsIn);
+                AscendC::BlockReduceSum<float>(part, acc, 8, 64, 1, 1, 8);
+                VectorBarrier();
+                AscendC::BlockReduceSum<float>(sum, part, 1, 64, 1, 1, 8);
+                VectorBarrier();
+                AscendC::Add(sumAcc, sumAcc, sum, 8);
+                in0Queue_.FreeTensor(grad_scaleWsIn);
             }
             AscendC::LocalTensor<float> sum_5WsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(sum_5WsOut, sumAcc, 1.0f, kPitch);
+            AscendC::Muls(sum_5WsOut, sumAcc, 1.0f, 8);
             out0Queue_.EnQue(sum_5WsOut);
             sum_5WsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                sum_5WsGm_[kStart], sum_5WsOut,
-                AscendC::DataCopyExtParams(1, kCount * 4, ((kPitch * 4 - CeilDiv(kCount * 4, 32) * 32) / 32), 0, 0));
+            AscendC::DataCopyPad(sum_5WsGm_, sum_5WsOut, AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
             out0Queue_.FreeTensor(sum_5WsOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_5_partWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_scaleWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_5WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // part
+    AscendC::GlobalTensor<float> grad_scaleWsGm_;
     AscendC::GlobalTensor<float> sum_5WsGm_;
-    AscendC::GlobalTensor<float> sum_5_partWsGm_;
     int64_t blockIdx_;
+    int64_t grad_scaleWsStart_;
     int64_t n_;
-    int64_t sum5KTile_;
+    int64_t sum5ITile_;
     int64_t sum5Per_;
-    int64_t sum5Sum5PartAxisTile_;
     int64_t sum5Work_;
     int64_t sum_5WsStart_;
-    int64_t sum_5_partWsStart_;
-    int64_t sum_5_part_count_;
 };
 
 /// The stage from start to end.

@@ -16,81 +16,95 @@ public:
     __aicore__ inline void Init(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
+        grad_scaleWsStart_ = tiling.grad_scaleWsStart;
         n_ = tiling.n;
-        sum6DTile_ = tiling.sum6DTile;
-        sum6DTiles_ = tiling.sum6DTiles;
-        sum6ITile_ = tiling.sum6ITile;
+        sum6IJTile_ = tiling.sum6IJTile;
         sum6Per_ = tiling.sum6Per;
         sum6Work_ = tiling.sum6Work;
         sum_6WsStart_ = tiling.sum_6WsStart;
-        sum_6_partWsStart_ = tiling.sum_6_partWsStart;
-        sum_6_part_count_ = tiling.sum_6_part_count;
-        sum_6WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_6WsStart_), D_ * n_);
-        sum_6_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_6_partWsStart_),
-                                        D_ * n_ * sum_6_part_count_);
-        pipe->InitBuffer(in0Queue_, 2, sum6DTile_ * sum6ITile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, sum6DTile_ * sum6ITile_ * 4);
-        pipe->InitBuffer(calc0Buf_, sum6DTile_ * sum6ITile_ * 4);
-        pipe->InitBuffer(calc1Buf_, sum6DTile_ * sum6ITile_ * 4);
+        grad_scaleWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + grad_scaleWsStart_),
+                                        n_ * n_ + n_ * 2);
+        sum_6WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_6WsStart_), 1);
+        pipe->InitBuffer(in0Queue_, 2, sum6IJTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, 32);
+        pipe->InitBuffer(calc0Buf_, 32);
+        pipe->InitBuffer(calc1Buf_, 32);
+        pipe->InitBuffer(calc2Buf_, 2048);
+        pipe->InitBuffer(calc3Buf_, 256);
     }
 
     __aicore__ inline void Process()
     {
         for (int64_t item = blockIdx_ * sum6Per_; item < MinOf(sum6Work_, blockIdx_ * sum6Per_ + sum6Per_); ++item) {
-            const int64_t dStart = sum6DTile_ * (item % sum6DTiles_);
-            const int64_t dCount = MinOf(sum6DTile_, D_ - dStart);
-            const int64_t dPitch = RoundUp(dCount, 8);
-            const int64_t iStart = sum6ITile_ * (item / sum6DTiles_);
-            const int64_t iCount = MinOf(sum6ITile_, n_ - iStart);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * iCount);
-            for (int64_t sum_6_part_axis = 0; sum_6_part_axis < sum_6_part_count_; ++sum_6_part_axis) {
-                AscendC::LocalTensor<float> sum_6_partWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(sum_6_partWsIn, sum_6_partWsGm_[D_ * n_ * sum_6_part_axis + D_ * iStart + dStart],
-                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+            AscendC::Duplicate<float>(sumAcc, 0.0f, 8);
+            for (int64_t i_jStart = 0; i_jStart < n_ * n_; i_jStart += sum6IJTile_) {
+                const int64_t i_jCount = MinOf(sum6IJTile_, n_ * n_ - i_jStart);
+                const int64_t i_jPitch = RoundUp(i_jCount, 8);
+                // grad_alpha[2] = sum[i, j](grad_scale[i*n + j + 2*n])
+                AscendC::LocalTensor<float> grad_scaleWsIn = in0Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(grad_scaleWsIn, grad_scaleWsGm_[i_jStart + n_ * 2],
+                                     AscendC::DataCopyExtParams(1, i_jCount * 4, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in0Queue_.EnQue(sum_6_partWsIn);
-                sum_6_partWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> copied = calc1Buf_.Get<float>();
+                in0Queue_.EnQue(grad_scaleWsIn);
+                grad_scaleWsIn = in0Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc3Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, 512);
+                if (i_jPitch <= 2040) {
+                    for (int64_t col = 0; col < i_jCount; col += 64) {
+                        VectorBarrier();
+                        AscendC::Add(acc, grad_scaleWsIn[col], acc, MinOf(64, i_jCount - col), 1,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, (i_jPitch / 8), 8));
+                    }
+                } else {
+                    for (int64_t start = 0; start < (i_jCount / 64); start += 255) {
+                        VectorBarrier();
+                        AscendC::Add(acc, grad_scaleWsIn[start * 64], acc, 64, MinOf(255, (i_jCount / 64) - start),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                    }
+                    if (i_jCount - (i_jCount / 64) * 64 > 0) {
+                        VectorBarrier();
+                        AscendC::Add(acc, grad_scaleWsIn[(i_jCount / 64) * 64], acc, i_jCount - (i_jCount / 64) * 64, 1,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                    }
+                }
                 VectorBarrier();
-                AscendC::Muls(copied, sum_6_partWsIn, 1.0f, dPitch * iCount);
+                AscendC::BlockReduceSum<float>(part, acc, 8, 64, 1, 1, 8);
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, copied, dPitch * iCount);
-                in0Queue_.FreeTensor(sum_6_partWsIn);
+                AscendC::BlockReduceSum<float>(sum, part, 1, 64, 1, 1, 8);
+                VectorBarrier();
+                AscendC::Add(sumAcc, sumAcc, sum, 8);
+                in0Queue_.FreeTensor(grad_scaleWsIn);
             }
             AscendC::LocalTensor<float> sum_6WsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(sum_6WsOut, sumAcc, 1.0f, dPitch * iCount);
+            AscendC::Muls(sum_6WsOut, sumAcc, 1.0f, 8);
             out0Queue_.EnQue(sum_6WsOut);
             sum_6WsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                sum_6WsGm_[D_ * iStart + dStart], sum_6WsOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                           D_ * 4 - dCount * 4, 0));
+            AscendC::DataCopyPad(sum_6WsGm_, sum_6WsOut, AscendC::DataCopyExtParams(1, 4, 0, 0, 0));
             out0Queue_.FreeTensor(sum_6WsOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_6_partWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_scaleWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_6WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // copied
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // part
+    AscendC::GlobalTensor<float> grad_scaleWsGm_;
     AscendC::GlobalTensor<float> sum_6WsGm_;
-    AscendC::GlobalTensor<float> sum_6_partWsGm_;
     int64_t blockIdx_;
-    int64_t D_;
+    int64_t grad_scaleWsStart_;
     int64_t n_;
-    int64_t sum6DTile_;
-    int64_t sum6DTiles_;
-    int64_t sum6ITile_;
+    int64_t sum6IJTile_;
     int64_t sum6Per_;
     int64_t sum6Work_;
     int64_t sum_6WsStart_;
-    int64_t sum_6_partWsStart_;
-    int64_t sum_6_part_count_;
 };
 
 /// The stage from start to end.

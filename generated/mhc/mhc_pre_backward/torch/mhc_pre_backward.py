@@ -129,7 +129,7 @@ def reference(x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix,
     grad_phi = np.full((n*n + 2*n, D*n), 0.0, dtype)
     grad_alpha = np.full((3,), 0.0, dtype)
     dz = np.full((T, n*n + 2*n), 0.0, dtype)
-    scaled = np.full((T, n*n + 2*n), 0.0, dtype)
+    scale = np.full((n*n + 2*n,), 0.0, dtype)
 
     dot = np.einsum("td,tid->ti", grad_h_in, x, optimize=True)  # [t, i]
     s = h_pre - hc_eps  # [t, i]
@@ -137,23 +137,25 @@ def reference(x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix,
     dz[:, n:2*n] = grad_h_post * h_post * (1 - 0.5 * h_post)
     t, i, j = np.ogrid[:T, :n, :n]
     dz[t, i*n + j + 2*n] = grad_h_res
-    scaled[:, :n] = dz[:, :n] * alpha[0]
-    scaled[:, n:2*n] = dz[:, n:2*n] * alpha[1]
-    t_, i_, j_ = np.ogrid[:T, :n, :n]
-    scaled[t_, i_*n + j_ + 2*n] = dz[t_, i_*n + j_ + 2*n] * alpha[2]
-    dmix = scaled * inv_rms[:, None]  # [t, k]
-    drms = (scaled * h_mix).sum(axis=1)  # [t]
+    scale[:n] = alpha[0]
+    scale[n:2*n] = alpha[1]
+    i_, j_ = np.ogrid[:n, :n]
+    scale[i_*n + j_ + 2*n] = alpha[2]
+    dmix = dz * scale * inv_rms[:, None]  # [t, k]
+    drms = np.einsum("tk,k,tk->t", dz, scale, h_mix, optimize=True)  # [t]
+    toward_x = drms * inv_rms ** 3 / (D*n)  # [t]
     i__, d, k = np.ogrid[:n, :D, :n*n + 2*n]
     dxg = np.einsum("tk,idk->tid", dmix, phi[k, D*i__ + d], optimize=True)  # [t, i, d]
-    grad_x = grad_h_in[:, None, :] * h_pre[:, :, None] + dxg * gamma - (drms * inv_rms ** 3 / (D*n))[:, None, None] * x + grad_x_post  # [t, i, d]
+    grad_x = grad_h_in[:, None, :] * h_pre[:, :, None] + dxg * gamma - toward_x[:, None, None] * x + grad_x_post  # [t, i, d]
     k_, i___, d_ = np.ogrid[:n*n + 2*n, :n, :D]
     grad_phi[k_, D*i___ + d_] = np.einsum("tk,tid->kid", dmix, x, optimize=True) * gamma
-    grad_alpha[0] = np.einsum("ti,ti,t->", dz[:, :n], h_mix[:, :n], inv_rms, optimize=True)
-    grad_alpha[1] = np.einsum("ti,ti,t->", dz[:, n:2*n], h_mix[:, n:2*n], inv_rms, optimize=True)
-    t__, i____, j__ = np.ogrid[:T, :n, :n]
-    grad_alpha[2] = np.einsum("tij,tij,t->", dz[t__, i____*n + j__ + 2*n], h_mix[t__, i____*n + j__ + 2*n], inv_rms, optimize=True)
-    grad_bias = dz.sum(axis=0).copy()  # [k]
     grad_gamma = (dxg * x).sum(axis=0)  # [i, d]
+    grad_scale = np.einsum("tk,tk,t->k", dz, h_mix, inv_rms, optimize=True)  # [k]
+    grad_bias = dz.sum(axis=0).copy()  # [k]
+    grad_alpha[0] = grad_scale[:n].sum(axis=0)
+    grad_alpha[1] = grad_scale[n:2*n].sum(axis=0)
+    i____, j__ = np.ogrid[:n, :n]
+    grad_alpha[2] = grad_scale[i____*n + j__ + 2*n].sum(axis=(0, 1))
     return {"grad_x": grad_x, "grad_phi": grad_phi, "grad_alpha": grad_alpha, "grad_bias": grad_bias, "grad_gamma": grad_gamma}
 
 

@@ -99,14 +99,14 @@ inline Checked YLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.n * s.n * s.yTTile * 4, 32) * 64;  // in0: xIn, 2 copies
     bytes = bytes + CeilDiv(s.n * s.n * s.yTTile * 4, 32) * 64;  // out0: normOut, 2 copies
     bytes = bytes + CeilDiv(s.n * s.yTTile * 4, 32) * 64;        // out1: sumsOut, 2 copies
-    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc0: xTile
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc1: offsets
-    bytes = bytes + RoundUp(s.n * s.yTTile * 4, 32);             // calc2: mTile
+    bytes = bytes + RoundUp(s.n * s.yTTile * 4, 32);             // calc0: mTile
+    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc2: offsets
     bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc3: eTile
-    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.n * s.yTTile * 4, 32);             // calc5: cTile
-    bytes = bytes + RoundUp(s.n * s.yTTile * 4, 32);             // calc6: sTile
-    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc7: order
+    bytes = bytes + RoundUp(s.n * s.yTTile * 4, 32);             // calc4: cTile
+    bytes = bytes + RoundUp(s.n * s.yTTile * 4, 32);             // calc5: sTile
+    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc6: order
+    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc7: quotient
     bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc8: part
     return bytes;
 }

@@ -31,13 +31,13 @@ public:
         pipe->InitBuffer(in0Queue_, 2, n_ * n_ * yTTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, n_ * n_ * yTTile_ * 4);
         pipe->InitBuffer(out1Queue_, 2, n_ * yTTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, n_ * n_ * yTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, n_ * yTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, n_ * yTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, n_ * n_ * yTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, yTTile_ * 4);
         pipe->InitBuffer(calc3Buf_, n_ * n_ * yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, n_ * n_ * yTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, n_ * yTTile_ * 4);
         pipe->InitBuffer(calc5Buf_, n_ * yTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, n_ * yTTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, n_ * n_ * yTTile_ * 4);
         pipe->InitBuffer(calc7Buf_, n_ * n_ * yTTile_ * 4);
         pipe->InitBuffer(calc8Buf_, n_ * n_ * yTTile_ * 4);
     }
@@ -49,14 +49,15 @@ public:
             const int64_t tCount = MinOf(yTTile_, T_ - tStart);
             const int64_t tPitch = RoundUp(tCount, 8);
             // m[t, i] = max[j](x[t, i, j])
+            AscendC::LocalTensor<float> mTile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(xIn, xGm_[n_ * n_ * tStart],
                                  AscendC::DataCopyExtParams(1, n_ * n_ * tCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(xIn);
             xIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<int32_t> offsets = calc1Buf_.Get<int32_t>();
+            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<int32_t> offsets = calc2Buf_.Get<int32_t>();
             AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), tPitch);
             VectorBarrier();
             AscendC::Mins(offsets, offsets, static_cast<int32_t>(tCount - 1), tPitch);
@@ -70,7 +71,6 @@ public:
                 }
             }
             in0Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> mTile = calc2Buf_.Get<float>();
             VectorBarrier();
             for (int64_t i = 0; i < n_; ++i) {
                 AscendC::Max(mTile[i * tPitch], xTile[i * n_ * tPitch], xTile[i * n_ * tPitch + tPitch], tPitch);
@@ -83,18 +83,17 @@ public:
             }
             // e[t, i, j] = exp(x[t, i, j] - m[t, i])
             AscendC::LocalTensor<float> eTile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             VectorBarrier();
             for (int64_t i = 0; i < n_; ++i) {
                 for (int64_t j = 0; j < n_; ++j) {
-                    AscendC::Sub(tmp[i * n_ * tPitch + j * tPitch], xTile[i * n_ * tPitch + j * tPitch],
+                    AscendC::Sub(xTile[i * n_ * tPitch + j * tPitch], xTile[i * n_ * tPitch + j * tPitch],
                                  mTile[i * tPitch], tPitch);
                 }
             }
             VectorBarrier();
-            AscendC::Exp(eTile, tmp, n_ * n_ * tPitch);
+            AscendC::Exp(eTile, xTile, n_ * n_ * tPitch);
             // p[t, i, j] = e[t, i, j] / sum[j](e[t, i, j])
-            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             VectorBarrier();
             for (int64_t i = 0; i < n_; ++i) {
                 AscendC::Add(sum_1Tile[i * tPitch], eTile[i * n_ * tPitch], eTile[i * n_ * tPitch + tPitch], tPitch);
@@ -106,7 +105,7 @@ public:
                                  tPitch);
                 }
             }
-            AscendC::LocalTensor<float> pTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> pTile = calc1Buf_.Get<float>();
             VectorBarrier();
             for (int64_t i = 0; i < n_; ++i) {
                 for (int64_t j = 0; j < n_; ++j) {
@@ -129,14 +128,14 @@ public:
             AscendC::LocalTensor<float> aTile = calc3Buf_.Get<float>();
             AscendC::Adds(aTile, pTile, eps_, n_ * n_ * tPitch);
             // c[t, j] = sum[i](a[t, i, j]) + eps
-            AscendC::LocalTensor<float> sum_2Tile = calc2Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_2Tile = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Add(sum_2Tile, aTile, aTile[n_ * tPitch], n_ * tPitch);
             for (int64_t i = 2; i < n_; ++i) {
                 VectorBarrier();
                 AscendC::Add(sum_2Tile, sum_2Tile, aTile[i * n_ * tPitch], n_ * tPitch);
             }
-            AscendC::LocalTensor<float> cTile = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> cTile = calc4Buf_.Get<float>();
             VectorBarrier();
             AscendC::Adds(cTile, sum_2Tile, eps_, n_ * tPitch);
             // a[t, i, j] = a[t, i, j] / c[t, j]
@@ -167,7 +166,7 @@ public:
             out0Queue_.FreeTensor(normOut1);
             for (int64_t r = 1; r < num_iters_; ++r) {
                 // s[t, i] = sum[j](a[t, i, j]) + eps
-                AscendC::LocalTensor<float> sum_3Tile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_3Tile = calc0Buf_.Get<float>();
                 for (int64_t i = 0; i < n_; ++i) {
                     AscendC::Add(sum_3Tile[i * tPitch], aTile[i * n_ * tPitch], aTile[i * n_ * tPitch + tPitch],
                                  tPitch);
@@ -179,7 +178,7 @@ public:
                                      tPitch);
                     }
                 }
-                AscendC::LocalTensor<float> sTile = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> sTile = calc5Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Adds(sTile, sum_3Tile, eps_, n_ * tPitch);
                 // a[t, i, j] = a[t, i, j] / s[t, i]
@@ -214,7 +213,7 @@ public:
                                                T_ * 4 - tCount * 4, 0));
                 out0Queue_.FreeTensor(normOut2);
                 // c[t, j] = sum[i](a[t, i, j]) + eps
-                AscendC::LocalTensor<float> sum_4Tile = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_4Tile = calc5Buf_.Get<float>();
                 AscendC::Add(sum_4Tile, aTile, aTile[n_ * tPitch], n_ * tPitch);
                 for (int64_t i = 2; i < n_; ++i) {
                     VectorBarrier();
@@ -250,9 +249,9 @@ public:
                 out0Queue_.FreeTensor(normOut3);
             }
             // y[t, i, j] = a[t, i, j]
-            AscendC::LocalTensor<int32_t> order = calc7Buf_.Get<int32_t>();
-            AscendC::LocalTensor<int32_t> position = calc0Buf_.Get<int32_t>();
-            AscendC::LocalTensor<float> quotient = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<int32_t> order = calc6Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> position = calc1Buf_.Get<int32_t>();
+            AscendC::LocalTensor<float> quotient = calc7Buf_.Get<float>();
             AscendC::LocalTensor<int32_t> part = calc8Buf_.Get<int32_t>();
             AscendC::CreateVecIndex<int32_t>(position, static_cast<int32_t>(0), n_ * n_ * tCount);
             VectorBarrier();
@@ -285,14 +284,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // normOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // sumsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // mTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // mTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // offsets
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // eTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // cTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // order
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // cTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // order
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // quotient
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> yGm_;
@@ -353,6 +352,7 @@ public:
             const int64_t tStart = item * yTTile_;
             const int64_t tCount = MinOf(yTTile_, T_ - tStart);
             // m[t, i] = max[j](x[t, i, j])
+            AscendC::LocalTensor<float> mTile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
             for (int64_t first = 0; first < n_ * tCount; first += 4095) {
                 AscendC::DataCopyPad(xIn[first * 8], xGm_[n_ * n_ * tStart + first * n_],
@@ -361,7 +361,6 @@ public:
             }
             in0Queue_.EnQue(xIn);
             xIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mTile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> acc = calc1Buf_.Get<float>();
             AscendC::LocalTensor<float> part = calc2Buf_.Get<float>();
             for (int64_t t = 0; t < tCount; ++t) {

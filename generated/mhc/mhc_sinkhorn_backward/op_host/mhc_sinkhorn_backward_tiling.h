@@ -104,9 +104,8 @@ inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.gradXTTile * s.n * 4, 32);             // calc2: colTile
     bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc3: tmp
     bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc4: order
-    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc5: position
-    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc6: quotient
-    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc7: part
+    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc5: quotient
+    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc6: part
     return bytes;
 }
 

@@ -37,7 +37,6 @@ public:
         pipe->InitBuffer(calc4Buf_, gradXTTile_ * n_ * n_ * 4);
         pipe->InitBuffer(calc5Buf_, gradXTTile_ * n_ * n_ * 4);
         pipe->InitBuffer(calc6Buf_, gradXTTile_ * n_ * n_ * 4);
-        pipe->InitBuffer(calc7Buf_, gradXTTile_ * n_ * n_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -71,13 +70,13 @@ public:
             in0Queue_.FreeTensor(grad_yIn);
             for (int64_t r = num_iters_ - 1; r > 0; --r) {
                 // col[t, j] = sum[i](g[t, i, j] * norm[2*r + 1, t, i, j])
+                AscendC::LocalTensor<float> colTile = calc2Buf_.Get<float>();
                 AscendC::LocalTensor<float> normIn = in0Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(normIn, normGm_[T_ * n_ * n_ * r * 2 + T_ * n_ * n_ + tStart],
                                      AscendC::DataCopyExtParams(n_ * n_, tCount * 4, T_ * 4 - tCount * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(normIn);
                 normIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> colTile = calc2Buf_.Get<float>();
                 AscendC::Duplicate<float>(colTile, 0.0f, n_ * tPitch);
                 for (int64_t i = 0; i < n_; ++i) {
                     VectorBarrier();
@@ -85,30 +84,30 @@ public:
                 }
                 in0Queue_.FreeTensor(normIn);
                 // g[t, i, j] = (g[t, i, j] - col[t, j]) / sums[2*r + 1, t, j]
+                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
+                    AscendC::Sub(tmp[i * n_ * tPitch], grad_yTile[i * n_ * tPitch], colTile, n_ * tPitch);
+                }
                 AscendC::LocalTensor<float> sumsIn = in1Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(sumsIn, sumsGm_[T_ * n_ * r * 2 + T_ * n_ + tStart],
                                      AscendC::DataCopyExtParams(n_, tCount * 4, T_ * 4 - tCount * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(sumsIn);
                 sumsIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Sub(tmp[i * n_ * tPitch], grad_yTile[i * n_ * tPitch], colTile, n_ * tPitch);
-                }
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
                     AscendC::Div(grad_yTile[i * n_ * tPitch], tmp[i * n_ * tPitch], sumsIn, n_ * tPitch);
                 }
                 in1Queue_.FreeTensor(sumsIn);
                 // row[t, i] = sum[j](g[t, i, j] * norm[2*r, t, i, j])
+                AscendC::LocalTensor<float> rowTile = calc2Buf_.Get<float>();
                 AscendC::LocalTensor<float> normIn1 = in0Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(normIn1, normGm_[T_ * n_ * n_ * r * 2 + tStart],
                                      AscendC::DataCopyExtParams(n_ * n_, tCount * 4, T_ * 4 - tCount * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(normIn1);
                 normIn1 = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> rowTile = calc2Buf_.Get<float>();
                 AscendC::Duplicate<float>(rowTile, 0.0f, n_ * tPitch);
                 for (int64_t j = 0; j < n_; ++j) {
                     VectorBarrier();
@@ -119,12 +118,6 @@ public:
                 }
                 in0Queue_.FreeTensor(normIn1);
                 // g[t, i, j] = (g[t, i, j] - row[t, i]) / sums[2*r, t, i]
-                AscendC::LocalTensor<float> sumsIn1 = in1Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(sumsIn1, sumsGm_[T_ * n_ * r * 2 + tStart],
-                                     AscendC::DataCopyExtParams(n_, tCount * 4, T_ * 4 - tCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in1Queue_.EnQue(sumsIn1);
-                sumsIn1 = in1Queue_.DeQue<float>();
                 AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
@@ -133,6 +126,12 @@ public:
                                      rowTile[i * tPitch], tPitch);
                     }
                 }
+                AscendC::LocalTensor<float> sumsIn1 = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(sumsIn1, sumsGm_[T_ * n_ * r * 2 + tStart],
+                                     AscendC::DataCopyExtParams(n_, tCount * 4, T_ * 4 - tCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in1Queue_.EnQue(sumsIn1);
+                sumsIn1 = in1Queue_.DeQue<float>();
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
                     for (int64_t j = 0; j < n_; ++j) {
@@ -143,13 +142,13 @@ public:
                 in1Queue_.FreeTensor(sumsIn1);
             }
             // last[t, j] = sum[i](g[t, i, j] * norm[1, t, i, j])
+            AscendC::LocalTensor<float> lastTile = calc2Buf_.Get<float>();
             AscendC::LocalTensor<float> normIn2 = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(normIn2, normGm_[T_ * n_ * n_ + tStart],
                                  AscendC::DataCopyExtParams(n_ * n_, tCount * 4, T_ * 4 - tCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(normIn2);
             normIn2 = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> lastTile = calc2Buf_.Get<float>();
             AscendC::Duplicate<float>(lastTile, 0.0f, n_ * tPitch);
             for (int64_t i = 0; i < n_; ++i) {
                 VectorBarrier();
@@ -157,30 +156,30 @@ public:
             }
             in0Queue_.FreeTensor(normIn2);
             // g[t, i, j] = (g[t, i, j] - last[t, j]) / sums[1, t, j]
+            AscendC::LocalTensor<float> tmp2 = calc3Buf_.Get<float>();
+            VectorBarrier();
+            for (int64_t i = 0; i < n_; ++i) {
+                AscendC::Sub(tmp2[i * n_ * tPitch], grad_yTile[i * n_ * tPitch], lastTile, n_ * tPitch);
+            }
             AscendC::LocalTensor<float> sumsIn2 = in1Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(sumsIn2, sumsGm_[T_ * n_ + tStart],
                                  AscendC::DataCopyExtParams(n_, tCount * 4, T_ * 4 - tCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in1Queue_.EnQue(sumsIn2);
             sumsIn2 = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> tmp2 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t i = 0; i < n_; ++i) {
-                AscendC::Sub(tmp2[i * n_ * tPitch], grad_yTile[i * n_ * tPitch], lastTile, n_ * tPitch);
-            }
             VectorBarrier();
             for (int64_t i = 0; i < n_; ++i) {
                 AscendC::Div(grad_yTile[i * n_ * tPitch], tmp2[i * n_ * tPitch], sumsIn2, n_ * tPitch);
             }
             in1Queue_.FreeTensor(sumsIn2);
             // dot[t, i] = sum[j](g[t, i, j] * norm[0, t, i, j])
+            AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
             AscendC::LocalTensor<float> normIn3 = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(normIn3, normGm_[tStart],
                                  AscendC::DataCopyExtParams(n_ * n_, tCount * 4, T_ * 4 - tCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(normIn3);
             normIn3 = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
             AscendC::Duplicate<float>(dotTile, 0.0f, n_ * tPitch);
             for (int64_t j = 0; j < n_; ++j) {
                 VectorBarrier();
@@ -190,20 +189,19 @@ public:
                 }
             }
             // grad_x[t, i, j] = norm[0, t, i, j] * (g[t, i, j] - dot[t, i])
-            AscendC::LocalTensor<float> tmp3 = calc3Buf_.Get<float>();
             VectorBarrier();
             for (int64_t i = 0; i < n_; ++i) {
                 for (int64_t j = 0; j < n_; ++j) {
-                    AscendC::Sub(tmp3[i * n_ * tPitch + j * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
+                    AscendC::Sub(grad_yTile[i * n_ * tPitch + j * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
                                  dotTile[i * tPitch], tPitch);
                 }
             }
             VectorBarrier();
-            AscendC::Mul(tmp3, normIn3, tmp3, n_ * n_ * tPitch);
+            AscendC::Mul(grad_yTile, normIn3, grad_yTile, n_ * n_ * tPitch);
             AscendC::LocalTensor<int32_t> order = calc4Buf_.Get<int32_t>();
-            AscendC::LocalTensor<int32_t> position = calc5Buf_.Get<int32_t>();
-            AscendC::LocalTensor<float> quotient = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<int32_t> part = calc7Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> position = calc3Buf_.Get<int32_t>();
+            AscendC::LocalTensor<float> quotient = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<int32_t> part = calc6Buf_.Get<int32_t>();
             AscendC::CreateVecIndex<int32_t>(position, static_cast<int32_t>(0), n_ * n_ * tCount);
             VectorBarrier();
             AscendC::Muls(order, position, static_cast<int32_t>(tPitch * 4), n_ * n_ * tCount);
@@ -220,7 +218,7 @@ public:
             AscendC::Add(order, order, part, n_ * n_ * tCount);
             AscendC::LocalTensor<float> grad_xOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Gather(grad_xOut, tmp3, order.ReinterpretCast<uint32_t>(), 0, n_ * n_ * tCount);
+            AscendC::Gather(grad_xOut, grad_yTile, order.ReinterpretCast<uint32_t>(), 0, n_ * n_ * tCount);
             out0Queue_.EnQue(grad_xOut);
             grad_xOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
@@ -241,9 +239,8 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // colTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // order
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // position
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // quotient
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // quotient
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<float> grad_yGm_;
     AscendC::GlobalTensor<float> normGm_;
     AscendC::GlobalTensor<float> sumsGm_;

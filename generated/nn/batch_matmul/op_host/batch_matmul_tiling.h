@@ -141,8 +141,8 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.yITile * CeilDiv(s.K, 16) * 64;           // in1: x1In, 2 copies
     bytes = bytes + CeilDiv(s.yITile * s.yJTile * 2, 32) * 64;  // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.K * s.yJTile * 4, 32);            // calc0: x2Tile
-    bytes = bytes + s.yITile * CeilDiv(s.K, 16) * 64;           // calc1: x1Tile
-    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);       // calc2: sum_1Tile
+    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);       // calc1: sum_1Tile
+    bytes = bytes + s.yITile * CeilDiv(s.K, 16) * 64;           // calc2: x1Tile
     bytes = bytes + s.yITile * CeilDiv(s.K, 16) * 512;          // calc3: spread
     return bytes;
 }
@@ -173,10 +173,10 @@ inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + RoundUp(s.K * s.yJTile * 4, 32);            // in0: x2In
-    bytes = bytes + s.yITile * CeilDiv(s.K, 8) * 64;            // in1: x1In, 2 copies
+    bytes = bytes + CeilDiv(s.K * s.yITile * 4, 32) * 64;       // in1: x1In, 2 copies
     bytes = bytes + CeilDiv(s.yITile * s.yJTile * 4, 32) * 64;  // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);       // calc0: sum_1Tile
-    bytes = bytes + s.yITile * CeilDiv(s.K, 8) * 256;           // calc1: spread
+    bytes = bytes + CeilDiv(s.K * s.yITile * 4, 32) * 256;      // calc1: spread
     return bytes;
 }
 
@@ -212,7 +212,7 @@ inline bool FitY2(Sizes &s, const Chip &chip)
     s.yJTile = Checked(16);
     s.yITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.N, 16, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 64), false,
+    return Maximise(s, &Sizes::yJTile, s.N, 16, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 128), false,
                     &YLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                     false, &YLedger2, coreNum, ub);
@@ -238,7 +238,7 @@ inline bool FitY4(Sizes &s, const Chip &chip)
     s.yJTile = Checked(8);
     s.yITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.N, 8, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 64), false,
+    return Maximise(s, &Sizes::yJTile, s.N, 8, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 128), false,
                     &YLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                     false, &YLedger4, coreNum, ub);
@@ -257,7 +257,7 @@ inline bool FitY5(Sizes &s, const Chip &chip)
                     false, &YLedger5, coreNum, ub);
 }
 
-/// Fields yBaseN to yBaseM; false when one is out of range.
+/// Fields yBaseN; false when one is out of range.
 inline bool FindYBaseN(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
@@ -265,16 +265,24 @@ inline bool FindYBaseN(Sizes &s, const Chip &chip)
     s.yBaseN = RoundUp(
         CeilDiv(
             s.N,
-            MaxOf(CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 512)),
+            MaxOf(CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 1024)),
                   MinOf(((s.N * CeilDiv(s.M, 128)) /
-                         (s.M * CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 512)))),
+                         (s.M * CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 1024)))),
                         1) *
                       MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), s.numel_b * CeilDiv(s.M, 128)), CeilDiv(s.N, 16)))),
         16);
+    return s.yBaseN.valid;
+}
+
+/// Fields yPanels to yBaseM; false when one is out of range.
+inline bool FindYPanels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
     s.yPanels = CeilDiv(s.N, s.yBaseN);
     s.yBaseM = MinOf(MinOf((((l0cFloats / s.yBaseN)) / 16) * 16, 256),
                      RoundUp(MinOf(MaxOf(CeilDiv(s.M * s.numel_b * s.yPanels, CeilDiv(cubeNum * 3, 4)), 1), s.M), 16));
-    return s.yBaseN.valid && s.yPanels.valid && s.yBaseM.valid;
+    return s.yPanels.valid && s.yBaseM.valid;
 }
 
 /// Fields yBaseK to yL1; false when one is out of range.
@@ -328,6 +336,23 @@ inline bool FindYJTiles(Sizes &s, const Chip &chip)
     return s.yJTiles.valid && s.yITiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
+/// Fields yBaseN; false when one is out of range.
+inline bool FindYBaseN2(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.yBaseN = RoundUp(
+        CeilDiv(
+            s.N,
+            MaxOf(CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 512)),
+                  MinOf(((s.N * CeilDiv(s.M, 128)) /
+                         (s.M * CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 512)))),
+                        1) *
+                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), s.numel_b * CeilDiv(s.M, 128)), CeilDiv(s.N, 16)))),
+        16);
+    return s.yBaseN.valid;
+}
+
 /// Fields yBaseK to yL1; false when one is out of range.
 inline bool FindYBaseK2(Sizes &s, const Chip &chip)
 {
@@ -370,7 +395,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.K <= 2147483647)) {
         return false;
     }
-    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYBaseK(s, chip) && FindYM(s, chip))) {
+    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYPanels(s, chip) && FindYBaseK(s, chip) && FindYM(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -470,7 +495,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.K <= 2147483647)) {
         return false;
     }
-    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYBaseK2(s, chip) && FindYM(s, chip))) {
+    if (!(FitY(s, chip) && FindYBaseN2(s, chip) && FindYPanels(s, chip) && FindYBaseK2(s, chip) && FindYM(s, chip))) {
         return false;
     }
     Checked blocks(1);

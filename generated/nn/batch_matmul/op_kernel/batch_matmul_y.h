@@ -110,8 +110,8 @@ public:
         pipe->InitBuffer(in1Queue_, 2, ceilKBy16_ * yITile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, yITile_ * yJTile_ * 2);
         pipe->InitBuffer(calc0Buf_, K_ * yJTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, ceilKBy16_ * yITile_ * 64);
-        pipe->InitBuffer(calc2Buf_, yITile_ * yJTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, yITile_ * yJTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilKBy16_ * yITile_ * 64);
         pipe->InitBuffer(calc3Buf_, ceilKBy16_ * yITile_ * 512);
     }
 
@@ -120,9 +120,9 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, K_ * yJTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilKBy16_ * yITile_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, yITile_ * yJTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, yITile_ * yJTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilKBy16_ * yITile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilKBy16_ * yITile_ * 128);
         const int64_t firstItem = blockIdx_ * yPer_;
@@ -150,16 +150,16 @@ public:
                 const int64_t iStart = tile * yITile_;
                 const int64_t iCount = MinOf(yITile_, M_ - iStart);
                 // y[b, i, j] = sum[k](x1[b, i, k] * x2[b, k, j])
+                AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element> x1In = in1Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(x1In, x1Gm_[K_ * M_ * b + K_ * iStart],
                                      AscendC::DataCopyExtParams(iCount, K_ * 2, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in1Queue_.EnQue(x1In);
                 x1In = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> x1Tile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> x1Tile = calc2Buf_.Get<float>();
                 AscendC::Cast(x1Tile, x1In, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * iCount * 16);
                 in1Queue_.FreeTensor(x1In);
-                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, iCount * jPitch);
                 AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
@@ -215,8 +215,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // x1In
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // x2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // x1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // x1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
     AscendC::GlobalTensor<Element> x1Gm_;
     AscendC::GlobalTensor<Element> x2Gm_;
@@ -515,15 +515,15 @@ public:
         yJTiles_ = tiling.yJTiles;
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
-        ceilKBy8_ = CeilDiv(K_, 8);
+        ceil4KYITileBy32_ = CeilDiv(K_ * yITile_ * 4, 32);
         x1Gm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x1), K_ * M_ * numel_b_);
         x2Gm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x2), K_ * N_ * numel_b_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), M_ * N_ * numel_b_);
         pipe->InitBuffer(in0Queue_, 1, K_ * yJTile_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, ceilKBy8_ * yITile_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, ceil4KYITileBy32_ * 32);
         pipe->InitBuffer(out0Queue_, 2, yITile_ * yJTile_ * 4);
         pipe->InitBuffer(calc0Buf_, yITile_ * yJTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, ceilKBy8_ * yITile_ * 256);
+        pipe->InitBuffer(calc1Buf_, ceil4KYITileBy32_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -549,45 +549,44 @@ public:
                 const int64_t iStart = tile * yITile_;
                 const int64_t iCount = MinOf(yITile_, M_ - iStart);
                 // y[b, i, j] = sum[k](x1[b, i, k] * x2[b, k, j])
+                AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
                 AscendC::LocalTensor<float> x1In = in1Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(x1In, x1Gm_[K_ * M_ * b + K_ * iStart],
-                                     AscendC::DataCopyExtParams(iCount, K_ * 4, 0, 0, 0),
+                                     AscendC::DataCopyExtParams(1, K_ * iCount * 4, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(x1In);
                 x1In = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, iCount * jPitch);
                 AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
-                for (int64_t block = 0; block < ceilKBy8_ * iCount; block += 255) {
-                    AscendC::Brcb(spread[block * 64], x1In[block * 8], MinOf(255, ceilKBy8_ * iCount - block),
+                for (int64_t block = 0; block < CeilDiv(K_ * iCount, 8); block += 255) {
+                    AscendC::Brcb(spread[block * 64], x1In[block * 8], MinOf(255, CeilDiv(K_ * iCount, 8) - block),
                                   AscendC::BrcbRepeatParams(1, 8));
                 }
                 for (int64_t k = 0; k < K_; ++k) {
-                    if (jPitch <= 2040 && ceilKBy8_ * 64 <= 2040) {
+                    if (jPitch <= 2040 && K_ * 8 <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < jPitch; col += 64) {
                             for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                                AscendC::MulAddDst(
-                                    sum_1Tile[first1 * jPitch + col], spread[ceilKBy8_ * first1 * 64 + k * 8],
-                                    x2In[jPitch * k + col], MinOf(64, jPitch - col), MinOf(255, iCount - first1),
-                                    AscendC::BinaryRepeatParams(1, 0, 1, (jPitch / 8), ceilKBy8_ * 8, 0));
+                                AscendC::MulAddDst(sum_1Tile[first1 * jPitch + col], spread[K_ * first1 * 8 + k * 8],
+                                                   x2In[jPitch * k + col], MinOf(64, jPitch - col),
+                                                   MinOf(255, iCount - first1),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (jPitch / 8), K_, 0));
                             }
                         }
                     } else {
                         VectorBarrier();
                         for (int64_t i = 0; i < iCount; ++i) {
                             for (int64_t start = 0; start < (jPitch / 64); start += 255) {
-                                AscendC::MulAddDst(sum_1Tile[i * jPitch + start * 64],
-                                                   spread[ceilKBy8_ * i * 64 + k * 8], x2In[jPitch * k + start * 64],
-                                                   64, MinOf(255, (jPitch / 64) - start),
+                                AscendC::MulAddDst(sum_1Tile[i * jPitch + start * 64], spread[K_ * i * 8 + k * 8],
+                                                   x2In[jPitch * k + start * 64], 64, MinOf(255, (jPitch / 64) - start),
                                                    AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (jPitch - (jPitch / 64) * 64 > 0) {
                                 AscendC::MulAddDst(sum_1Tile[i * jPitch + (jPitch / 64) * 64],
-                                                   spread[ceilKBy8_ * i * 64 + k * 8],
-                                                   x2In[jPitch * k + (jPitch / 64) * 64], jPitch - (jPitch / 64) * 64,
-                                                   1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                                   spread[K_ * i * 8 + k * 8], x2In[jPitch * k + (jPitch / 64) * 64],
+                                                   jPitch - (jPitch / 64) * 64, 1,
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
                     }
@@ -628,7 +627,7 @@ private:
     int64_t yJTiles_;
     int64_t yPer_;
     int64_t yWork_;
-    int64_t ceilKBy8_;
+    int64_t ceil4KYITileBy32_;
 };
 
 /// The stage from start to end.

@@ -140,11 +140,10 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.yJTile * CeilDiv(s.K, 16) * 64;  // in1: x2In, 2 copies
     bytes = bytes + CeilDiv(s.yJTile, 16) * 64;        // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.K, 16) * 64;             // calc0: x1Tile
-    bytes = bytes + s.yJTile * CeilDiv(s.K, 16) * 64;  // calc1: x2Tile
-    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;        // calc2: sum_1Tile
-    bytes = bytes + s.yJTile * CeilDiv(s.K, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;        // calc5: part
+    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;        // calc1: sum_1Tile
+    bytes = bytes + s.yJTile * CeilDiv(s.K, 16) * 64;  // calc2: x2Tile
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;       // calc3: acc
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;        // calc4: part
     return bytes;
 }
 
@@ -160,10 +159,9 @@ inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yJTile, 16) * 64;                 // calc0: sumAcc
     bytes = bytes + RoundUp(s.yKTile * 4, 32);                  // calc1: x1Tile
     bytes = bytes + RoundUp(s.yJTile * s.yKTile * 4, 32);       // calc2: x2Tile
-    bytes = bytes + RoundUp(s.yJTile * s.yKTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;                 // calc4: sum
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;                // calc5: acc
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;                 // calc6: part
+    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;                 // calc3: sum
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;                // calc4: acc
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;                 // calc5: part
     return bytes;
 }
 
@@ -252,7 +250,7 @@ inline bool FitY5(Sizes &s, const Chip &chip)
                     coreNum, ub);
 }
 
-/// Fields yBaseN to yBaseM; false when one is out of range.
+/// Fields yBaseN; false when one is out of range.
 inline bool FindYBaseN(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
@@ -260,16 +258,24 @@ inline bool FindYBaseN(Sizes &s, const Chip &chip)
     s.yBaseN = RoundUp(
         CeilDiv(
             s.N,
-            MaxOf(CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 512)),
+            MaxOf(CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 1024)),
                   MinOf(((s.N * CeilDiv(s.M, 128)) /
-                         (s.M * CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 512)))),
+                         (s.M * CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 1024)))),
                         1) *
                       MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), s.numel_b * CeilDiv(s.M, 128)), CeilDiv(s.N, 16)))),
         16);
+    return s.yBaseN.valid;
+}
+
+/// Fields yPanels to yBaseM; false when one is out of range.
+inline bool FindYPanels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
     s.yPanels = CeilDiv(s.N, s.yBaseN);
     s.yBaseM = MinOf(MinOf((((l0cFloats / s.yBaseN)) / 16) * 16, 256),
                      RoundUp(MinOf(MaxOf(CeilDiv(s.M * s.numel_b * s.yPanels, CeilDiv(cubeNum * 3, 4)), 1), s.M), 16));
-    return s.yBaseN.valid && s.yPanels.valid && s.yBaseM.valid;
+    return s.yPanels.valid && s.yBaseM.valid;
 }
 
 /// Fields yBaseK to yL1; false when one is out of range.
@@ -322,6 +328,23 @@ inline bool FindYJTiles(Sizes &s, const Chip &chip)
     return s.yJTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
+/// Fields yBaseN; false when one is out of range.
+inline bool FindYBaseN2(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.yBaseN = RoundUp(
+        CeilDiv(
+            s.N,
+            MaxOf(CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 512)),
+                  MinOf(((s.N * CeilDiv(s.M, 128)) /
+                         (s.M * CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 512)))),
+                        1) *
+                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), s.numel_b * CeilDiv(s.M, 128)), CeilDiv(s.N, 16)))),
+        16);
+    return s.yBaseN.valid;
+}
+
 /// Fields yBaseK to yL1; false when one is out of range.
 inline bool FindYBaseK2(Sizes &s, const Chip &chip)
 {
@@ -364,7 +387,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.K <= 2147483647)) {
         return false;
     }
-    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYBaseK(s, chip) && FindYM(s, chip))) {
+    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYPanels(s, chip) && FindYBaseK(s, chip) && FindYM(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -464,7 +487,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.K <= 2147483647)) {
         return false;
     }
-    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYBaseK2(s, chip) && FindYM(s, chip))) {
+    if (!(FitY(s, chip) && FindYBaseN2(s, chip) && FindYPanels(s, chip) && FindYBaseK2(s, chip) && FindYM(s, chip))) {
         return false;
     }
     Checked blocks(1);

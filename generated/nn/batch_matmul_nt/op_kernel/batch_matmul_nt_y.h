@@ -111,11 +111,10 @@ public:
         pipe->InitBuffer(in1Queue_, 2, ceilKBy16_ * yJTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYJTileBy16_ * 32);
         pipe->InitBuffer(calc0Buf_, ceilKBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilKBy16_ * yJTile_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilYJTileBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilKBy16_ * yJTile_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilYJTileBy8_ * 2048);
-        pipe->InitBuffer(calc5Buf_, ceilYJTileBy8_ * 256);
+        pipe->InitBuffer(calc1Buf_, ceilYJTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilKBy16_ * yJTile_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilYJTileBy8_ * 2048);
+        pipe->InitBuffer(calc4Buf_, ceilYJTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -123,15 +122,13 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilKBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilKBy16_ * yJTile_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilYJTileBy16_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYJTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilKBy16_ * yJTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilKBy16_ * yJTile_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYJTileBy8_ * 512);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYJTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYJTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYJTileBy8_ * 64);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yJTiles_); strip < CeilDiv(lastItem, yJTiles_); ++strip) {
@@ -151,22 +148,21 @@ public:
                 const int64_t jStart = tile * yJTile_;
                 const int64_t jCount = MinOf(yJTile_, N_ - jStart);
                 // y[b, i, j] = sum[k](x1[b, i, k] * x2[b, j, k])
+                AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element> x2In = in1Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(x2In, x2Gm_[K_ * N_ * b + K_ * jStart],
                                      AscendC::DataCopyExtParams(jCount, K_ * 2, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in1Queue_.EnQue(x2In);
                 x2In = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> x2Tile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> x2Tile = calc2Buf_.Get<float>();
                 AscendC::Cast(x2Tile, x2In, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * jCount * 16);
                 in1Queue_.FreeTensor(x2In);
-                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
                 if (ceilKBy16_ * 16 <= jCount * 64 && ceilKBy16_ * 16 <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < ceilKBy16_ * 16; col += 64) {
                         for (int64_t first = 0; first < jCount; first += 255) {
-                            AscendC::Mul(tmp[ceilKBy16_ * first * 16 + col], x1Tile[col],
+                            AscendC::Mul(x2Tile[ceilKBy16_ * first * 16 + col], x1Tile[col],
                                          x2Tile[ceilKBy16_ * first * 16 + col], MinOf(64, ceilKBy16_ * 16 - col),
                                          MinOf(255, jCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, ceilKBy16_ * 2, 0, ceilKBy16_ * 2));
@@ -175,17 +171,17 @@ public:
                 } else {
                     VectorBarrier();
                     for (int64_t j = 0; j < jCount; ++j) {
-                        AscendC::Mul(tmp[ceilKBy16_ * j * 16], x1Tile, x2Tile[ceilKBy16_ * j * 16], ceilKBy16_ * 16);
+                        AscendC::Mul(x2Tile[ceilKBy16_ * j * 16], x1Tile, x2Tile[ceilKBy16_ * j * 16], ceilKBy16_ * 16);
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc4Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(jCount, 8) * 512);
                 if (ceilKBy16_ * 16 <= 2040) {
                     for (int64_t col1 = 0; col1 < K_; col1 += 64) {
                         VectorBarrier();
                         for (int64_t first1 = 0; first1 < jCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[ceilKBy16_ * first1 * 16 + col1], acc[first1 * 64],
+                            AscendC::Add(acc[first1 * 64], x2Tile[ceilKBy16_ * first1 * 16 + col1], acc[first1 * 64],
                                          MinOf(64, K_ - col1), MinOf(255, jCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy16_ * 2, 8));
                         }
@@ -194,12 +190,12 @@ public:
                     for (int64_t row = 0; row < jCount; ++row) {
                         for (int64_t start = 0; start < divKBy64_; start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilKBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], x2Tile[ceilKBy16_ * row * 16 + start * 64], acc[row * 64], 64,
                                          MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (K_ - divKBy64_ * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilKBy16_ * row * 16 + divKBy64_ * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], x2Tile[ceilKBy16_ * row * 16 + divKBy64_ * 64], acc[row * 64],
                                          K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -232,11 +228,10 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // x2In
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // x1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // x2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // x2Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // part
     AscendC::GlobalTensor<Element> x1Gm_;
     AscendC::GlobalTensor<Element> x2Gm_;
     AscendC::GlobalTensor<Element> yGm_;
@@ -295,10 +290,9 @@ public:
         pipe->InitBuffer(calc0Buf_, ceilYJTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, yKTile_ * 4);
         pipe->InitBuffer(calc2Buf_, yJTile_ * yKTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, yJTile_ * yKTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilYJTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilYJTileBy8_ * 2048);
-        pipe->InitBuffer(calc6Buf_, ceilYJTileBy8_ * 256);
+        pipe->InitBuffer(calc3Buf_, ceilYJTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilYJTileBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilYJTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -310,13 +304,11 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, yJTile_ * yKTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, yJTile_ * yKTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYJTileBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYJTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYJTileBy8_ * 512);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYJTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYJTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYJTileBy8_ * 64);
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t jStart = yJTile_ * (item % yJTiles_);
             const int64_t jCount = MinOf(yJTile_, N_ - jStart);
@@ -347,12 +339,11 @@ public:
                 AscendC::LocalTensor<float> x2Tile = calc2Buf_.Get<float>();
                 AscendC::Cast(x2Tile, x2In, AscendC::RoundMode::CAST_NONE, jCount * kPitch);
                 in1Queue_.FreeTensor(x2In);
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
                 if (kPitch <= jCount * 64 && kPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < kPitch; col += 64) {
                         for (int64_t first = 0; first < jCount; first += 255) {
-                            AscendC::Mul(tmp[first * kPitch + col], x1Tile[col], x2Tile[first * kPitch + col],
+                            AscendC::Mul(x2Tile[first * kPitch + col], x1Tile[col], x2Tile[first * kPitch + col],
                                          MinOf(64, kPitch - col), MinOf(255, jCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, (kPitch / 8), 0, (kPitch / 8)));
                         }
@@ -360,18 +351,18 @@ public:
                 } else {
                     VectorBarrier();
                     for (int64_t j = 0; j < jCount; ++j) {
-                        AscendC::Mul(tmp[j * kPitch], x1Tile, x2Tile[j * kPitch], kPitch);
+                        AscendC::Mul(x2Tile[j * kPitch], x1Tile, x2Tile[j * kPitch], kPitch);
                     }
                 }
-                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(jCount, 8) * 512);
                 if (kPitch <= 2040) {
                     for (int64_t col1 = 0; col1 < kCount; col1 += 64) {
                         VectorBarrier();
                         for (int64_t first1 = 0; first1 < jCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[first1 * kPitch + col1], acc[first1 * 64],
+                            AscendC::Add(acc[first1 * 64], x2Tile[first1 * kPitch + col1], acc[first1 * 64],
                                          MinOf(64, kCount - col1), MinOf(255, jCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (kPitch / 8), 8));
                         }
@@ -380,13 +371,13 @@ public:
                     for (int64_t row = 0; row < jCount; ++row) {
                         for (int64_t start = 0; start < (kCount / 64); start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[kPitch * row + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], x2Tile[kPitch * row + start * 64], acc[row * 64], 64,
                                          MinOf(255, (kCount / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (kCount - (kCount / 64) * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[kPitch * row + (kCount / 64) * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], x2Tile[kPitch * row + (kCount / 64) * 64], acc[row * 64],
                                          kCount - (kCount / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -423,10 +414,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // x1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // x2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
     AscendC::GlobalTensor<Element> x1Gm_;
     AscendC::GlobalTensor<Element> x2Gm_;
     AscendC::GlobalTensor<Element> yGm_;
@@ -576,13 +566,13 @@ public:
                 const int64_t jStart = tile * yJTile_;
                 const int64_t jCount = MinOf(yJTile_, N_ - jStart);
                 // y[b, i, j] = sum[k](x1[b, i, k] * x2[b, j, k])
+                AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
                 AscendC::LocalTensor<float> x2In = in1Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(x2In, x2Gm_[K_ * N_ * b + K_ * jStart],
                                      AscendC::DataCopyExtParams(jCount, K_ * 4, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(x2In);
                 x2In = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
                 AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
                 if (ceilKBy8_ * 8 <= jCount * 64 && ceilKBy8_ * 8 <= 2040) {
                     for (int64_t col = 0; col < ceilKBy8_ * 8; col += 64) {

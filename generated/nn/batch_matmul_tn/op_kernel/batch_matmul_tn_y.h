@@ -111,10 +111,10 @@ public:
         pipe->InitBuffer(in1Queue_, 2, K_ * ceilYITileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, yITile_ * yJTile_ * 2);
         pipe->InitBuffer(calc0Buf_, K_ * yJTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, K_ * ceilYITileBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilKBy16_ * yITile_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilKBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, yITile_ * yJTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, yITile_ * yJTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, K_ * ceilYITileBy16_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilKBy16_ * yITile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilKBy16_ * 64);
         pipe->InitBuffer(calc5Buf_, ceilKBy16_ * yITile_ * 512);
     }
 
@@ -123,13 +123,13 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, K_ * yJTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, K_ * ceilYITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, yITile_ * yJTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilKBy16_ * yITile_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, K_ * ceilYITileBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilKBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilKBy16_ * yITile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, yITile_ * yJTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilKBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilKBy16_ * yITile_ * 128);
         const int64_t firstItem = blockIdx_ * yPer_;
@@ -157,6 +157,7 @@ public:
                 const int64_t iStart = tile * yITile_;
                 const int64_t iCount = MinOf(yITile_, M_ - iStart);
                 // y[b, i, j] = sum[k](x1[b, k, i] * x2[b, k, j])
+                AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element> x1In = in1Queue_.AllocTensor<Element>();
                 for (int64_t first1 = 0; first1 < K_; first1 += 4095) {
                     AscendC::DataCopyPad(
@@ -166,11 +167,11 @@ public:
                 }
                 in1Queue_.EnQue(x1In);
                 x1In = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> x1Tile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> x1Tile = calc2Buf_.Get<float>();
                 AscendC::Cast(x1Tile, x1In, AscendC::RoundMode::CAST_NONE, RoundUp(iCount, 16) * K_);
                 in1Queue_.FreeTensor(x1In);
-                AscendC::LocalTensor<float> x1Tile1 = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc3Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> x1Tile1 = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilKBy16_ * 16);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(K_ - 1), ceilKBy16_ * 16);
@@ -181,7 +182,6 @@ public:
                     AscendC::Gather(x1Tile1[ceilKBy16_ * i * 16], x1Tile, offsets.ReinterpretCast<uint32_t>(), i * 4,
                                     ceilKBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> sum_1Tile = calc4Buf_.Get<float>();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, iCount * jPitch);
                 AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
                 VectorBarrier();
@@ -237,10 +237,10 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // x1In
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // x2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // x1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // x1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // x1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<Element> x1Gm_;
     AscendC::GlobalTensor<Element> x2Gm_;
@@ -528,9 +528,9 @@ public:
         pipe->InitBuffer(in0Queue_, 1, K_ * yJTile_ * 4);
         pipe->InitBuffer(in1Queue_, 2, K_ * CeilDiv(yITile_, 8) * 32);
         pipe->InitBuffer(out0Queue_, 2, yITile_ * yJTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, ceilKBy8_ * yITile_ * 32);
-        pipe->InitBuffer(calc1Buf_, ceilKBy8_ * 32);
-        pipe->InitBuffer(calc2Buf_, yITile_ * yJTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, yITile_ * yJTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, ceilKBy8_ * yITile_ * 32);
+        pipe->InitBuffer(calc2Buf_, ceilKBy8_ * 32);
         pipe->InitBuffer(calc3Buf_, ceilKBy8_ * yITile_ * 256);
     }
 
@@ -557,6 +557,7 @@ public:
                 const int64_t iStart = tile * yITile_;
                 const int64_t iCount = MinOf(yITile_, M_ - iStart);
                 // y[b, i, j] = sum[k](x1[b, k, i] * x2[b, k, j])
+                AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
                 AscendC::LocalTensor<float> x1In = in1Queue_.AllocTensor<float>();
                 for (int64_t first1 = 0; first1 < K_; first1 += 4095) {
                     AscendC::DataCopyPad(
@@ -566,8 +567,8 @@ public:
                 }
                 in1Queue_.EnQue(x1In);
                 x1In = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> x1Tile = calc0Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc1Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> x1Tile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc2Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilKBy8_ * 8);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(K_ - 1), ceilKBy8_ * 8);
@@ -579,7 +580,6 @@ public:
                                     ceilKBy8_ * 8);
                 }
                 in1Queue_.FreeTensor(x1In);
-                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
                 AscendC::Duplicate<float>(sum_1Tile, 0.0f, iCount * jPitch);
                 AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
                 VectorBarrier();
@@ -635,9 +635,9 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // x2In
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // x1In
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // x1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // x1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // offsets
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
     AscendC::GlobalTensor<float> x1Gm_;
     AscendC::GlobalTensor<float> x2Gm_;

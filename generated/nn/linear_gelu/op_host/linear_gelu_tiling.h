@@ -152,8 +152,7 @@ inline Checked YLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc5: tmp
     bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc6: tmp
     bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc7: tmp
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc8: tmp
-    bytes = bytes + RoundUp(s.yOTile, 256) * s.yBTile;          // calc9: mask
+    bytes = bytes + RoundUp(s.yOTile, 256) * s.yBTile;          // calc8: mask
     return bytes;
 }
 
@@ -169,21 +168,19 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yBTile, 8) * 512;         // out0: yCells, 2 copies
     bytes = bytes + CeilDiv(s.K, 64) * 256;             // calc0: weightTile
     bytes = bytes + 256;                                // calc1: biasTile
-    bytes = bytes + s.yBTile * CeilDiv(s.K, 64) * 256;  // calc2: xTile
-    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc3: sum_1Tile
-    bytes = bytes + s.yBTile * CeilDiv(s.K, 64) * 256;  // calc4: tmp
-    bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;        // calc5: acc
-    bytes = bytes + CeilDiv(s.yBTile, 8) * 256;         // calc6: part
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc2: sum_1Tile
+    bytes = bytes + s.yBTile * CeilDiv(s.K, 64) * 256;  // calc3: xTile
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;        // calc4: acc
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 256;         // calc5: part
+    bytes = bytes + 2048;                               // calc6: spread
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc7: tmp
-    bytes = bytes + 2048;                               // calc8: spread
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc8: tmp
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc9: tmp
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc10: tmp
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc11: tmp
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc12: tmp
-    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc13: tmp
-    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc14: tmp
-    bytes = bytes + RoundUp(s.yBTile, 256);             // calc15: mask
-    bytes = bytes + CeilDiv(s.yBTile, 64) * 128;        // calc16: narrowed
+    bytes = bytes + RoundUp(s.yBTile, 256);             // calc13: mask
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 128;        // calc14: narrowed
     return bytes;
 }
 
@@ -201,19 +198,18 @@ inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc1: sumAcc
     bytes = bytes + RoundUp(s.yBTile * s.yCTile * 4, 32);       // calc2: xTile
     bytes = bytes + RoundUp(s.yCTile * 4, 32);                  // calc3: weightTile
-    bytes = bytes + RoundUp(s.yBTile * s.yCTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc5: sum
-    bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;                // calc6: acc
-    bytes = bytes + CeilDiv(s.yBTile, 8) * 256;                 // calc7: part
-    bytes = bytes + 2048;                                       // calc8: spread
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc4: sum
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;                // calc5: acc
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 256;                 // calc6: part
+    bytes = bytes + 2048;                                       // calc7: spread
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc8: tmp
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc9: tmp
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc10: tmp
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc11: tmp
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc12: tmp
     bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc13: tmp
-    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc14: tmp
-    bytes = bytes + RoundUp(s.yBTile, 256);                     // calc15: mask
-    bytes = bytes + CeilDiv(s.yBTile, 64) * 128;                // calc16: narrowed
+    bytes = bytes + RoundUp(s.yBTile, 256);                     // calc14: mask
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 128;                // calc15: narrowed
     return bytes;
 }
 
@@ -232,8 +228,7 @@ inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc4: tmp
     bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc5: tmp
     bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc6: tmp
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc7: tmp
-    bytes = bytes + RoundUp(s.yOTile, 256) * s.yBTile;          // calc8: mask
+    bytes = bytes + RoundUp(s.yOTile, 256) * s.yBTile;          // calc7: mask
     return bytes;
 }
 
@@ -247,19 +242,17 @@ inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.yOTile * CeilDiv(s.K, 16) * 64;   // in1: weightIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.K, 64) * 256;             // calc0: xTile
-    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc1: weightTile
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc2: sum_1Tile
-    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;        // calc4: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;         // calc5: part
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc1: sum_1Tile
+    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc2: weightTile
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;        // calc3: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;         // calc4: part
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc5: tmp
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc6: tmp
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc7: tmp
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc8: tmp
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc9: tmp
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc10: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc11: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc12: tmp
-    bytes = bytes + RoundUp(s.yOTile, 256);             // calc13: mask
+    bytes = bytes + RoundUp(s.yOTile, 256);             // calc11: mask
     return bytes;
 }
 
@@ -275,17 +268,16 @@ inline Checked YLedger6(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc0: sumAcc
     bytes = bytes + RoundUp(s.yCTile * 4, 32);                  // calc1: xTile
     bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc2: weightTile
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc4: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc5: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc6: part
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc3: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc4: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc5: part
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc6: tmp
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc7: tmp
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc8: tmp
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc9: tmp
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc10: tmp
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc11: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc12: tmp
-    bytes = bytes + RoundUp(s.yOTile, 256);                     // calc13: mask
+    bytes = bytes + RoundUp(s.yOTile, 256);                     // calc12: mask
     return bytes;
 }
 
@@ -377,10 +369,10 @@ inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
     s.sum1BaseN = RoundUp(
         CeilDiv(
             s.N,
-            MaxOf(CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.numel_b, 128), 16)))) / 16) * 16, 512)),
+            MaxOf(CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.numel_b, 128), 16)))) / 16) * 16, 1024)),
                   MinOf(((s.N * CeilDiv(s.numel_b, 128)) /
                          (s.numel_b *
-                          CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.numel_b, 128), 16)))) / 16) * 16, 512)))),
+                          CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.numel_b, 128), 16)))) / 16) * 16, 1024)))),
                         1) *
                       MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.numel_b, 128)), CeilDiv(s.N, 16)))),
         16);

@@ -41,8 +41,7 @@ public:
         pipe->InitBuffer(calc5Buf_, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc6Buf_, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc7Buf_, yBTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, yBTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy256_ * yBTile_ * 256);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy256_ * yBTile_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -64,9 +63,7 @@ public:
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, yBTile_ * yOTile_);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, yBTile_ * yOTile_);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy256_ * yBTile_ * 64);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy256_ * yBTile_ * 64);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
@@ -98,98 +95,97 @@ public:
                     AscendC::Muls(sum_1WsTile[b * oPitch], sum_1WsIn[RoundUp(oCount, 8) * b], 1.0f, RoundUp(oCount, 8));
                 }
                 in1Queue_.FreeTensor(sum_1WsIn);
-                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
                 if (oPitch <= bCount * 64 && oPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < oPitch; col += 64) {
                         for (int64_t first = 0; first < bCount; first += 255) {
-                            AscendC::Add(tmp[first * oPitch + col], sum_1WsTile[first * oPitch + col], biasTile[col],
-                                         MinOf(64, oPitch - col), MinOf(255, bCount - first),
+                            AscendC::Add(sum_1WsTile[first * oPitch + col], sum_1WsTile[first * oPitch + col],
+                                         biasTile[col], MinOf(64, oPitch - col), MinOf(255, bCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, (oPitch / 8), (oPitch / 8), 0));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
-                        AscendC::Add(tmp[b * oPitch], sum_1WsTile[b * oPitch], biasTile, oPitch);
+                        AscendC::Add(sum_1WsTile[b * oPitch], sum_1WsTile[b * oPitch], biasTile, oPitch);
                     }
                 }
+                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp, sum_1WsTile, -0.70710677f, bCount * oPitch);
                 AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(tmp1, tmp, -0.70710677f, bCount * oPitch);
+                AscendC::Abs(tmp1, tmp, bCount * oPitch);
                 AscendC::LocalTensor<float> tmp2 = calc4Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Abs(tmp2, tmp1, bCount * oPitch);
+                AscendC::Muls(tmp2, tmp1, 0.5f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp2, tmp2, 1.0f, bCount * oPitch);
                 AscendC::LocalTensor<float> tmp3 = calc5Buf_.Get<float>();
+                AscendC::Duplicate<float>(tmp3, 1.0f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Muls(tmp3, tmp2, 0.5f, bCount * oPitch);
+                AscendC::Div(tmp3, tmp3, tmp2, bCount * oPitch);
+                AscendC::LocalTensor<float> tmp4 = calc4Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Adds(tmp3, tmp3, 1.0f, bCount * oPitch);
-                AscendC::LocalTensor<float> tmp4 = calc6Buf_.Get<float>();
-                AscendC::Duplicate<float>(tmp4, 1.0f, bCount * oPitch);
+                AscendC::Muls(tmp4, tmp3, 0.17087276f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Div(tmp4, tmp4, tmp3, bCount * oPitch);
-                AscendC::LocalTensor<float> tmp5 = calc5Buf_.Get<float>();
+                AscendC::Adds(tmp4, tmp4, -0.82215226f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Muls(tmp5, tmp4, 0.17087276f, bCount * oPitch);
+                AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Adds(tmp5, tmp5, -0.82215226f, bCount * oPitch);
+                AscendC::Adds(tmp4, tmp4, 1.4885159f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Adds(tmp5, tmp5, 1.4885159f, bCount * oPitch);
+                AscendC::Adds(tmp4, tmp4, -1.135204f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Adds(tmp5, tmp5, -1.135204f, bCount * oPitch);
+                AscendC::Adds(tmp4, tmp4, 0.27886808f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Adds(tmp5, tmp5, 0.27886808f, bCount * oPitch);
+                AscendC::Adds(tmp4, tmp4, -0.18628806f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Adds(tmp5, tmp5, -0.18628806f, bCount * oPitch);
+                AscendC::Adds(tmp4, tmp4, 0.09678418f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Adds(tmp5, tmp5, 0.09678418f, bCount * oPitch);
+                AscendC::Adds(tmp4, tmp4, 0.37409195f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Adds(tmp5, tmp5, 0.37409195f, bCount * oPitch);
+                AscendC::Adds(tmp4, tmp4, 1.0000237f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Adds(tmp5, tmp5, 1.0000237f, bCount * oPitch);
+                AscendC::Adds(tmp4, tmp4, -1.2655122f, bCount * oPitch);
+                AscendC::LocalTensor<float> tmp5 = calc6Buf_.Get<float>();
+                AscendC::Mul(tmp5, tmp1, tmp1, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                AscendC::Sub(tmp4, tmp4, tmp5, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Adds(tmp5, tmp5, -1.2655122f, bCount * oPitch);
-                AscendC::LocalTensor<float> tmp6 = calc7Buf_.Get<float>();
-                AscendC::Mul(tmp6, tmp2, tmp2, bCount * oPitch);
+                AscendC::Exp(tmp4, tmp4, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Sub(tmp5, tmp5, tmp6, bCount * oPitch);
-                VectorBarrier();
-                AscendC::Exp(tmp5, tmp5, bCount * oPitch);
-                VectorBarrier();
-                AscendC::Mul(tmp5, tmp4, tmp5, bCount * oPitch);
+                AscendC::Mul(tmp4, tmp3, tmp4, bCount * oPitch);
+                AscendC::LocalTensor<float> tmp6 = calc6Buf_.Get<float>();
+                AscendC::Muls(tmp6, sum_1WsTile, 0.5f, bCount * oPitch);
                 AscendC::LocalTensor<float> tmp7 = calc7Buf_.Get<float>();
-                AscendC::Muls(tmp7, tmp, 0.5f, bCount * oPitch);
-                AscendC::LocalTensor<float> tmp8 = calc8Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(tmp8, tmp5, -1.0f, bCount * oPitch);
+                AscendC::Muls(tmp7, tmp4, -1.0f, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Adds(tmp8, tmp8, 2.0f, bCount * oPitch);
-                AscendC::LocalTensor<uint8_t> mask = calc9Buf_.Get<uint8_t>();
-                AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::LT, bCount * oPitch);
+                AscendC::Adds(tmp7, tmp7, 2.0f, bCount * oPitch);
+                AscendC::LocalTensor<uint8_t> mask = calc8Buf_.Get<uint8_t>();
+                AscendC::CompareScalar(mask, tmp, 0.0f, AscendC::CMPMODE::LT, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Select(tmp8, mask, tmp8, tmp5, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, bCount * oPitch);
+                AscendC::Select(tmp7, mask, tmp7, tmp4, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, bCount * oPitch);
                 VectorBarrier();
-                AscendC::Mul(tmp7, tmp7, tmp8, bCount * oPitch);
+                AscendC::Mul(tmp6, tmp6, tmp7, bCount * oPitch);
                 AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp7, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
+                AscendC::Cast(yOut, tmp6, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
                 out0Queue_.EnQue(yOut);
                 yOut = out0Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(
@@ -213,8 +209,7 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // mask
     AscendC::GlobalTensor<Element> biasGm_;
     AscendC::GlobalTensor<Element> yGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -273,21 +268,19 @@ public:
         pipe->InitBuffer(out0Queue_, 2, ceilYBTileBy8_ * 256);
         pipe->InitBuffer(calc0Buf_, ceilKBy64_ * 256);
         pipe->InitBuffer(calc1Buf_, 256);
-        pipe->InitBuffer(calc2Buf_, ceilKBy64_ * yBTile_ * 256);
-        pipe->InitBuffer(calc3Buf_, ceilYBTileBy64_ * 256);
-        pipe->InitBuffer(calc4Buf_, ceilKBy64_ * yBTile_ * 256);
-        pipe->InitBuffer(calc5Buf_, ceilYBTileBy8_ * 2048);
-        pipe->InitBuffer(calc6Buf_, ceilYBTileBy8_ * 256);
+        pipe->InitBuffer(calc2Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc3Buf_, ceilKBy64_ * yBTile_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilYBTileBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilYBTileBy8_ * 256);
+        pipe->InitBuffer(calc6Buf_, 2048);
         pipe->InitBuffer(calc7Buf_, ceilYBTileBy64_ * 256);
-        pipe->InitBuffer(calc8Buf_, 2048);
+        pipe->InitBuffer(calc8Buf_, ceilYBTileBy64_ * 256);
         pipe->InitBuffer(calc9Buf_, ceilYBTileBy64_ * 256);
         pipe->InitBuffer(calc10Buf_, ceilYBTileBy64_ * 256);
         pipe->InitBuffer(calc11Buf_, ceilYBTileBy64_ * 256);
         pipe->InitBuffer(calc12Buf_, ceilYBTileBy64_ * 256);
-        pipe->InitBuffer(calc13Buf_, ceilYBTileBy64_ * 256);
-        pipe->InitBuffer(calc14Buf_, ceilYBTileBy64_ * 256);
-        pipe->InitBuffer(calc15Buf_, ceilYBTileBy256_ * 256);
-        pipe->InitBuffer(calc16Buf_, ceilYBTileBy64_ * 128);
+        pipe->InitBuffer(calc13Buf_, ceilYBTileBy256_ * 256);
+        pipe->InitBuffer(calc14Buf_, ceilYBTileBy64_ * 128);
     }
 
     __aicore__ inline void Process()
@@ -297,19 +290,19 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, 64);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilKBy64_ * yBTile_ * 64);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYBTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilKBy64_ * yBTile_ * 64);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilKBy64_ * yBTile_ * 64);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYBTileBy8_ * 512);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYBTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYBTileBy8_ * 64);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYBTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, 512);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
         AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
@@ -319,13 +312,9 @@ public:
         AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
         AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilYBTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilYBTileBy256_ * 64);
         AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilYBTileBy64_ * 64);
-        AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc15Zero, 0.0f, ceilYBTileBy256_ * 64);
-        AscendC::LocalTensor<float> calc16Zero = calc16Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc16Zero, 0.0f, ceilYBTileBy64_ * 32);
+        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilYBTileBy64_ * 32);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         VectorBarrier();
@@ -348,32 +337,31 @@ public:
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, 16);
             in1Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> spread = calc8Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Brcb(spread, biasTile, 1, AscendC::BrcbRepeatParams(1, 8));
+            AscendC::Brcb(spread, biasTile, 8, AscendC::BrcbRepeatParams(1, 8));
             for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
                  tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
                 const int64_t bStart = tile * yBTile_;
                 const int64_t bCount = MinOf(yBTile_, numel_b_ - bStart);
                 // y[b, o] = gelu(sum[c](x[b, c] * weight[o, c]) + bias[o])
+                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
                 AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(xIn, xGm_[K_ * bStart], AscendC::DataCopyExtParams(bCount, K_ * 2, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in2Queue_.EnQue(xIn);
                 xIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
                 for (int64_t b = 0; b < bCount; ++b) {
                     AscendC::Cast(xTile[b * ceilKBy64_ * 64], xIn[b * ceilKBy16_ * 16], AscendC::RoundMode::CAST_NONE,
                                   ceilKBy16_ * 16);
                 }
                 in2Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
                 if (ceilKBy64_ * 64 <= bCount * 64 && ceilKBy64_ * 64 <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < ceilKBy64_ * 64; col += 64) {
                         for (int64_t first = 0; first < bCount; first += 255) {
-                            AscendC::Mul(tmp[ceilKBy64_ * first * 64 + col], xTile[ceilKBy64_ * first * 64 + col],
+                            AscendC::Mul(xTile[ceilKBy64_ * first * 64 + col], xTile[ceilKBy64_ * first * 64 + col],
                                          weightTile[col], MinOf(64, ceilKBy64_ * 64 - col), MinOf(255, bCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, ceilKBy64_ * 8, ceilKBy64_ * 8, 0));
                         }
@@ -381,17 +369,18 @@ public:
                 } else {
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
-                        AscendC::Mul(tmp[b * ceilKBy64_ * 64], xTile[b * ceilKBy64_ * 64], weightTile, ceilKBy64_ * 64);
+                        AscendC::Mul(xTile[b * ceilKBy64_ * 64], xTile[b * ceilKBy64_ * 64], weightTile,
+                                     ceilKBy64_ * 64);
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(bCount, 8) * 512);
                 if (ceilKBy64_ * 64 <= 2040) {
                     for (int64_t col1 = 0; col1 < K_; col1 += 64) {
                         VectorBarrier();
                         for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[ceilKBy64_ * first1 * 64 + col1], acc[first1 * 64],
+                            AscendC::Add(acc[first1 * 64], xTile[ceilKBy64_ * first1 * 64 + col1], acc[first1 * 64],
                                          MinOf(64, K_ - col1), MinOf(255, bCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy64_ * 8, 8));
                         }
@@ -400,12 +389,12 @@ public:
                     for (int64_t row = 0; row < bCount; ++row) {
                         for (int64_t start = 0; start < divKBy64_; start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], xTile[ceilKBy64_ * row * 64 + start * 64], acc[row * 64], 64,
                                          MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (K_ - divKBy64_ * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + divKBy64_ * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], xTile[ceilKBy64_ * row * 64 + divKBy64_ * 64], acc[row * 64],
                                          K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -420,89 +409,88 @@ public:
                     AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
                                                    MinOf(255, CeilDiv(bCount, 8) - strip2), 64, 1, 1, 8);
                 }
-                AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t start1 = 0; start1 < CeilDiv(bCount, 64); start1 += 255) {
-                    AscendC::Add(tmp1[start1 * 64], sum_1Tile[start1 * 64], spread, 64,
+                    AscendC::Add(sum_1Tile[start1 * 64], sum_1Tile[start1 * 64], spread, 64,
                                  MinOf(255, CeilDiv(bCount, 64) - start1),
                                  AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                 }
+                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp, sum_1Tile, -0.70710677f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp1 = calc8Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Abs(tmp1, tmp, RoundUp(bCount, 64));
                 AscendC::LocalTensor<float> tmp2 = calc9Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(tmp2, tmp1, -0.70710677f, RoundUp(bCount, 64));
+                AscendC::Muls(tmp2, tmp1, 0.5f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(bCount, 64));
                 AscendC::LocalTensor<float> tmp3 = calc10Buf_.Get<float>();
+                AscendC::Duplicate<float>(tmp3, 1.0f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Abs(tmp3, tmp2, RoundUp(bCount, 64));
-                AscendC::LocalTensor<float> tmp4 = calc11Buf_.Get<float>();
+                AscendC::Div(tmp3, tmp3, tmp2, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp4 = calc9Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(tmp4, tmp3, 0.5f, RoundUp(bCount, 64));
+                AscendC::Muls(tmp4, tmp3, 0.17087276f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp4, tmp4, 1.0f, RoundUp(bCount, 64));
-                AscendC::LocalTensor<float> tmp5 = calc12Buf_.Get<float>();
-                AscendC::Duplicate<float>(tmp5, 1.0f, RoundUp(bCount, 64));
+                AscendC::Adds(tmp4, tmp4, -0.82215226f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Div(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 1.4885159f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, -1.135204f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 0.27886808f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, -0.18628806f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 0.09678418f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 0.37409195f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 1.0000237f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, -1.2655122f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp5 = calc11Buf_.Get<float>();
+                AscendC::Mul(tmp5, tmp1, tmp1, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Sub(tmp4, tmp4, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Exp(tmp4, tmp4, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp3, tmp4, RoundUp(bCount, 64));
                 AscendC::LocalTensor<float> tmp6 = calc11Buf_.Get<float>();
+                AscendC::Muls(tmp6, sum_1Tile, 0.5f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp7 = calc12Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(tmp6, tmp5, 0.17087276f, RoundUp(bCount, 64));
+                AscendC::Muls(tmp7, tmp4, -1.0f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -0.82215226f, RoundUp(bCount, 64));
+                AscendC::Adds(tmp7, tmp7, 2.0f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<uint8_t> mask = calc13Buf_.Get<uint8_t>();
+                AscendC::CompareScalar(mask, tmp, 0.0f, AscendC::CMPMODE::LT, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                AscendC::Select(tmp7, mask, tmp7, tmp4, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 1.4885159f, RoundUp(bCount, 64));
+                AscendC::Mul(tmp6, tmp6, tmp7, RoundUp(bCount, 64));
+                AscendC::LocalTensor<Element> narrowed = calc14Buf_.Get<Element>();
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -1.135204f, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 0.27886808f, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -0.18628806f, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 0.09678418f, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 0.37409195f, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 1.0000237f, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -1.2655122f, RoundUp(bCount, 64));
-                AscendC::LocalTensor<float> tmp7 = calc13Buf_.Get<float>();
-                AscendC::Mul(tmp7, tmp3, tmp3, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Sub(tmp6, tmp6, tmp7, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Exp(tmp6, tmp6, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp5, tmp6, RoundUp(bCount, 64));
-                AscendC::LocalTensor<float> tmp8 = calc13Buf_.Get<float>();
-                AscendC::Muls(tmp8, tmp1, 0.5f, RoundUp(bCount, 64));
-                AscendC::LocalTensor<float> tmp9 = calc14Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Muls(tmp9, tmp6, -1.0f, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp9, tmp9, 2.0f, RoundUp(bCount, 64));
-                AscendC::LocalTensor<uint8_t> mask = calc15Buf_.Get<uint8_t>();
-                AscendC::CompareScalar(mask, tmp2, 0.0f, AscendC::CMPMODE::LT, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Select(tmp9, mask, tmp9, tmp6, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp8, tmp8, tmp9, RoundUp(bCount, 64));
-                AscendC::LocalTensor<Element> narrowed = calc16Buf_.Get<Element>();
-                VectorBarrier();
-                AscendC::Cast(narrowed, tmp8, AscendC::RoundMode::CAST_RINT, RoundUp(bCount, 64));
+                AscendC::Cast(narrowed, tmp6, AscendC::RoundMode::CAST_RINT, RoundUp(bCount, 64));
                 AscendC::LocalTensor<Element> yCells = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
                 for (int64_t block1 = 0; block1 < CeilDiv(bCount, 8); block1 += 255) {
@@ -527,21 +515,19 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yCells
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // weightTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // mask
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // narrowed
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // narrowed
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -605,19 +591,18 @@ public:
         pipe->InitBuffer(calc1Buf_, ceilYBTileBy64_ * 256);
         pipe->InitBuffer(calc2Buf_, yBTile_ * yCTile_ * 4);
         pipe->InitBuffer(calc3Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, yBTile_ * yCTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilYBTileBy64_ * 256);
-        pipe->InitBuffer(calc6Buf_, ceilYBTileBy8_ * 2048);
-        pipe->InitBuffer(calc7Buf_, ceilYBTileBy8_ * 256);
-        pipe->InitBuffer(calc8Buf_, 2048);
+        pipe->InitBuffer(calc4Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilYBTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilYBTileBy8_ * 256);
+        pipe->InitBuffer(calc7Buf_, 2048);
+        pipe->InitBuffer(calc8Buf_, ceilYBTileBy64_ * 256);
         pipe->InitBuffer(calc9Buf_, ceilYBTileBy64_ * 256);
         pipe->InitBuffer(calc10Buf_, ceilYBTileBy64_ * 256);
         pipe->InitBuffer(calc11Buf_, ceilYBTileBy64_ * 256);
         pipe->InitBuffer(calc12Buf_, ceilYBTileBy64_ * 256);
         pipe->InitBuffer(calc13Buf_, ceilYBTileBy64_ * 256);
-        pipe->InitBuffer(calc14Buf_, ceilYBTileBy64_ * 256);
-        pipe->InitBuffer(calc15Buf_, ceilYBTileBy256_ * 256);
-        pipe->InitBuffer(calc16Buf_, ceilYBTileBy64_ * 128);
+        pipe->InitBuffer(calc14Buf_, ceilYBTileBy256_ * 256);
+        pipe->InitBuffer(calc15Buf_, ceilYBTileBy64_ * 128);
     }
 
     __aicore__ inline void Process()
@@ -631,15 +616,15 @@ public:
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, yBTile_ * yCTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYBTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYBTileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYBTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYBTileBy8_ * 64);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYBTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, 512);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, 512);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
         AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
@@ -651,11 +636,9 @@ public:
         AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
         AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilYBTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilYBTileBy256_ * 64);
         AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc15Zero, 0.0f, ceilYBTileBy256_ * 64);
-        AscendC::LocalTensor<float> calc16Zero = calc16Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc16Zero, 0.0f, ceilYBTileBy64_ * 32);
+        AscendC::Duplicate<float>(calc15Zero, 0.0f, ceilYBTileBy64_ * 32);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
@@ -669,9 +652,9 @@ public:
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, 16);
             in0Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> spread = calc8Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Brcb(spread, biasTile, 1, AscendC::BrcbRepeatParams(1, 8));
+            AscendC::Brcb(spread, biasTile, 8, AscendC::BrcbRepeatParams(1, 8));
             for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
                  tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
                 const int64_t bStart = tile * yBTile_;
@@ -703,12 +686,11 @@ public:
                     AscendC::LocalTensor<float> weightTile = calc3Buf_.Get<float>();
                     AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
                     in2Queue_.FreeTensor(weightIn);
-                    AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
                     if (cPitch <= bCount * 64 && cPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < cPitch; col += 64) {
                             for (int64_t first = 0; first < bCount; first += 255) {
-                                AscendC::Mul(tmp[cPitch * first + col], xTile[cPitch * first + col], weightTile[col],
+                                AscendC::Mul(xTile[cPitch * first + col], xTile[cPitch * first + col], weightTile[col],
                                              MinOf(64, cPitch - col), MinOf(255, bCount - first),
                                              AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), (cPitch / 8), 0));
                             }
@@ -716,18 +698,18 @@ public:
                     } else {
                         VectorBarrier();
                         for (int64_t b = 0; b < bCount; ++b) {
-                            AscendC::Mul(tmp[b * cPitch], xTile[b * cPitch], weightTile, cPitch);
+                            AscendC::Mul(xTile[b * cPitch], xTile[b * cPitch], weightTile, cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(bCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
                             for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col1], acc[first1 * 64],
+                                AscendC::Add(acc[first1 * 64], xTile[cPitch * first1 + col1], acc[first1 * 64],
                                              MinOf(64, cCount - col1), MinOf(255, bCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
@@ -736,13 +718,13 @@ public:
                         for (int64_t row = 0; row < bCount; ++row) {
                             for (int64_t start = 0; start < (cCount / 64); start += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                AscendC::Add(acc[row * 64], xTile[cPitch * row + start * 64], acc[row * 64], 64,
                                              MinOf(255, (cCount / 64) - start),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (cCount - (cCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                AscendC::Add(acc[row * 64], xTile[cPitch * row + (cCount / 64) * 64], acc[row * 64],
                                              cCount - (cCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -761,89 +743,89 @@ public:
                     VectorBarrier();
                     AscendC::Add(sumAcc, sumAcc, sum, RoundUp(bCount, 64));
                 }
-                AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t start1 = 0; start1 < CeilDiv(bCount, 64); start1 += 255) {
-                    AscendC::Add(tmp1[start1 * 64], sumAcc[start1 * 64], spread, 64,
+                    AscendC::Add(tmp[start1 * 64], sumAcc[start1 * 64], spread, 64,
                                  MinOf(255, CeilDiv(bCount, 64) - start1),
                                  AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                 }
+                AscendC::LocalTensor<float> tmp1 = calc8Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp1, tmp, -0.70710677f, RoundUp(bCount, 64));
                 AscendC::LocalTensor<float> tmp2 = calc9Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(tmp2, tmp1, -0.70710677f, RoundUp(bCount, 64));
+                AscendC::Abs(tmp2, tmp1, RoundUp(bCount, 64));
                 AscendC::LocalTensor<float> tmp3 = calc10Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Abs(tmp3, tmp2, RoundUp(bCount, 64));
+                AscendC::Muls(tmp3, tmp2, 0.5f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp3, tmp3, 1.0f, RoundUp(bCount, 64));
                 AscendC::LocalTensor<float> tmp4 = calc11Buf_.Get<float>();
+                AscendC::Duplicate<float>(tmp4, 1.0f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Muls(tmp4, tmp3, 0.5f, RoundUp(bCount, 64));
+                AscendC::Div(tmp4, tmp4, tmp3, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp5 = calc10Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Adds(tmp4, tmp4, 1.0f, RoundUp(bCount, 64));
-                AscendC::LocalTensor<float> tmp5 = calc12Buf_.Get<float>();
-                AscendC::Duplicate<float>(tmp5, 1.0f, RoundUp(bCount, 64));
+                AscendC::Muls(tmp5, tmp4, 0.17087276f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Div(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
-                AscendC::LocalTensor<float> tmp6 = calc11Buf_.Get<float>();
+                AscendC::Adds(tmp5, tmp5, -0.82215226f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Muls(tmp6, tmp5, 0.17087276f, RoundUp(bCount, 64));
+                AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -0.82215226f, RoundUp(bCount, 64));
+                AscendC::Adds(tmp5, tmp5, 1.4885159f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 1.4885159f, RoundUp(bCount, 64));
+                AscendC::Adds(tmp5, tmp5, -1.135204f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -1.135204f, RoundUp(bCount, 64));
+                AscendC::Adds(tmp5, tmp5, 0.27886808f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 0.27886808f, RoundUp(bCount, 64));
+                AscendC::Adds(tmp5, tmp5, -0.18628806f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -0.18628806f, RoundUp(bCount, 64));
+                AscendC::Adds(tmp5, tmp5, 0.09678418f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 0.09678418f, RoundUp(bCount, 64));
+                AscendC::Adds(tmp5, tmp5, 0.37409195f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 0.37409195f, RoundUp(bCount, 64));
+                AscendC::Adds(tmp5, tmp5, 1.0000237f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 1.0000237f, RoundUp(bCount, 64));
+                AscendC::Adds(tmp5, tmp5, -1.2655122f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp6 = calc12Buf_.Get<float>();
+                AscendC::Mul(tmp6, tmp2, tmp2, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                AscendC::Sub(tmp5, tmp5, tmp6, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -1.2655122f, RoundUp(bCount, 64));
-                AscendC::LocalTensor<float> tmp7 = calc13Buf_.Get<float>();
-                AscendC::Mul(tmp7, tmp3, tmp3, RoundUp(bCount, 64));
+                AscendC::Exp(tmp5, tmp5, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Sub(tmp6, tmp6, tmp7, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Exp(tmp6, tmp6, RoundUp(bCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp5, tmp6, RoundUp(bCount, 64));
+                AscendC::Mul(tmp5, tmp4, tmp5, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp7 = calc12Buf_.Get<float>();
+                AscendC::Muls(tmp7, tmp, 0.5f, RoundUp(bCount, 64));
                 AscendC::LocalTensor<float> tmp8 = calc13Buf_.Get<float>();
-                AscendC::Muls(tmp8, tmp1, 0.5f, RoundUp(bCount, 64));
-                AscendC::LocalTensor<float> tmp9 = calc14Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(tmp9, tmp6, -1.0f, RoundUp(bCount, 64));
+                AscendC::Muls(tmp8, tmp5, -1.0f, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp9, tmp9, 2.0f, RoundUp(bCount, 64));
-                AscendC::LocalTensor<uint8_t> mask = calc15Buf_.Get<uint8_t>();
-                AscendC::CompareScalar(mask, tmp2, 0.0f, AscendC::CMPMODE::LT, RoundUp(bCount, 64));
+                AscendC::Adds(tmp8, tmp8, 2.0f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<uint8_t> mask = calc14Buf_.Get<uint8_t>();
+                AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::LT, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Select(tmp9, mask, tmp9, tmp6, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(bCount, 64));
+                AscendC::Select(tmp8, mask, tmp8, tmp5, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(bCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp8, tmp8, tmp9, RoundUp(bCount, 64));
-                AscendC::LocalTensor<Element> narrowed = calc16Buf_.Get<Element>();
+                AscendC::Mul(tmp7, tmp7, tmp8, RoundUp(bCount, 64));
+                AscendC::LocalTensor<Element> narrowed = calc15Buf_.Get<Element>();
                 VectorBarrier();
-                AscendC::Cast(narrowed, tmp8, AscendC::RoundMode::CAST_RINT, RoundUp(bCount, 64));
+                AscendC::Cast(narrowed, tmp7, AscendC::RoundMode::CAST_RINT, RoundUp(bCount, 64));
                 AscendC::LocalTensor<Element> yCells = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
                 for (int64_t block1 = 0; block1 < CeilDiv(bCount, 8); block1 += 255) {
@@ -870,19 +852,18 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // mask
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // narrowed
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // narrowed
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -940,8 +921,7 @@ public:
         pipe->InitBuffer(calc4Buf_, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc5Buf_, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc6Buf_, yBTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, yBTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy256_ * yBTile_ * 256);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy256_ * yBTile_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -961,9 +941,7 @@ public:
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, yBTile_ * yOTile_);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, yBTile_ * yOTile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy256_ * yBTile_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy256_ * yBTile_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
@@ -983,85 +961,84 @@ public:
                 AscendC::Muls(sum_1WsTile[b * oPitch], sum_1WsIn[RoundUp(oCount, 8) * b], 1.0f, RoundUp(oCount, 8));
             }
             in0Queue_.FreeTensor(sum_1WsIn);
+            VectorBarrier();
+            AscendC::Adds(sum_1WsTile, sum_1WsTile, 0.0f, bCount * oPitch);
             AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Adds(tmp, sum_1WsTile, 0.0f, bCount * oPitch);
+            AscendC::Muls(tmp, sum_1WsTile, -0.70710677f, bCount * oPitch);
             AscendC::LocalTensor<float> tmp1 = calc2Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(tmp1, tmp, -0.70710677f, bCount * oPitch);
+            AscendC::Abs(tmp1, tmp, bCount * oPitch);
             AscendC::LocalTensor<float> tmp2 = calc3Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Abs(tmp2, tmp1, bCount * oPitch);
+            AscendC::Muls(tmp2, tmp1, 0.5f, bCount * oPitch);
+            VectorBarrier();
+            AscendC::Adds(tmp2, tmp2, 1.0f, bCount * oPitch);
             AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
+            AscendC::Duplicate<float>(tmp3, 1.0f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Muls(tmp3, tmp2, 0.5f, bCount * oPitch);
+            AscendC::Div(tmp3, tmp3, tmp2, bCount * oPitch);
+            AscendC::LocalTensor<float> tmp4 = calc3Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Adds(tmp3, tmp3, 1.0f, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp4 = calc5Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp4, 1.0f, bCount * oPitch);
+            AscendC::Muls(tmp4, tmp3, 0.17087276f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Div(tmp4, tmp4, tmp3, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp5 = calc4Buf_.Get<float>();
+            AscendC::Adds(tmp4, tmp4, -0.82215226f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Muls(tmp5, tmp4, 0.17087276f, bCount * oPitch);
+            AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
             VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, -0.82215226f, bCount * oPitch);
+            AscendC::Adds(tmp4, tmp4, 1.4885159f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+            AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
             VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, 1.4885159f, bCount * oPitch);
+            AscendC::Adds(tmp4, tmp4, -1.135204f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+            AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
             VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, -1.135204f, bCount * oPitch);
+            AscendC::Adds(tmp4, tmp4, 0.27886808f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+            AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
             VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, 0.27886808f, bCount * oPitch);
+            AscendC::Adds(tmp4, tmp4, -0.18628806f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+            AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
             VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, -0.18628806f, bCount * oPitch);
+            AscendC::Adds(tmp4, tmp4, 0.09678418f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+            AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
             VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, 0.09678418f, bCount * oPitch);
+            AscendC::Adds(tmp4, tmp4, 0.37409195f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+            AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
             VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, 0.37409195f, bCount * oPitch);
+            AscendC::Adds(tmp4, tmp4, 1.0000237f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+            AscendC::Mul(tmp4, tmp4, tmp3, bCount * oPitch);
             VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, 1.0000237f, bCount * oPitch);
+            AscendC::Adds(tmp4, tmp4, -1.2655122f, bCount * oPitch);
+            AscendC::LocalTensor<float> tmp5 = calc5Buf_.Get<float>();
+            AscendC::Mul(tmp5, tmp1, tmp1, bCount * oPitch);
             VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+            AscendC::Sub(tmp4, tmp4, tmp5, bCount * oPitch);
             VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, -1.2655122f, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp6 = calc6Buf_.Get<float>();
-            AscendC::Mul(tmp6, tmp2, tmp2, bCount * oPitch);
+            AscendC::Exp(tmp4, tmp4, bCount * oPitch);
             VectorBarrier();
-            AscendC::Sub(tmp5, tmp5, tmp6, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Exp(tmp5, tmp5, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp5, tmp4, tmp5, bCount * oPitch);
+            AscendC::Mul(tmp4, tmp3, tmp4, bCount * oPitch);
+            AscendC::LocalTensor<float> tmp6 = calc5Buf_.Get<float>();
+            AscendC::Muls(tmp6, sum_1WsTile, 0.5f, bCount * oPitch);
             AscendC::LocalTensor<float> tmp7 = calc6Buf_.Get<float>();
-            AscendC::Muls(tmp7, tmp, 0.5f, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp8 = calc7Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(tmp8, tmp5, -1.0f, bCount * oPitch);
+            AscendC::Muls(tmp7, tmp4, -1.0f, bCount * oPitch);
             VectorBarrier();
-            AscendC::Adds(tmp8, tmp8, 2.0f, bCount * oPitch);
-            AscendC::LocalTensor<uint8_t> mask = calc8Buf_.Get<uint8_t>();
-            AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::LT, bCount * oPitch);
+            AscendC::Adds(tmp7, tmp7, 2.0f, bCount * oPitch);
+            AscendC::LocalTensor<uint8_t> mask = calc7Buf_.Get<uint8_t>();
+            AscendC::CompareScalar(mask, tmp, 0.0f, AscendC::CMPMODE::LT, bCount * oPitch);
             VectorBarrier();
-            AscendC::Select(tmp8, mask, tmp8, tmp5, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, bCount * oPitch);
+            AscendC::Select(tmp7, mask, tmp7, tmp4, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, bCount * oPitch);
             VectorBarrier();
-            AscendC::Mul(tmp7, tmp7, tmp8, bCount * oPitch);
+            AscendC::Mul(tmp6, tmp6, tmp7, bCount * oPitch);
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(yOut, tmp7, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
+            AscendC::Cast(yOut, tmp6, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
@@ -1082,8 +1059,7 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // mask
     AscendC::GlobalTensor<Element> yGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
     int64_t blockIdx_;
@@ -1137,19 +1113,17 @@ public:
         pipe->InitBuffer(in1Queue_, 2, ceilKBy16_ * yOTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy64_ * 128);
         pipe->InitBuffer(calc0Buf_, ceilKBy64_ * 256);
-        pipe->InitBuffer(calc1Buf_, ceilKBy64_ * yOTile_ * 256);
-        pipe->InitBuffer(calc2Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc3Buf_, ceilKBy64_ * yOTile_ * 256);
-        pipe->InitBuffer(calc4Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc5Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc1Buf_, ceilYOTileBy64_ * 256);
+        pipe->InitBuffer(calc2Buf_, ceilKBy64_ * yOTile_ * 256);
+        pipe->InitBuffer(calc3Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc4Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc6Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc7Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc8Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc9Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc10Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc11Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc12Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc13Buf_, ceilYOTileBy256_ * 256);
+        pipe->InitBuffer(calc11Buf_, ceilYOTileBy256_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -1157,15 +1131,15 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilKBy64_ * 64);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilKBy64_ * yOTile_ * 64);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilYOTileBy64_ * 64);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilKBy64_ * yOTile_ * 64);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilKBy64_ * yOTile_ * 64);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYOTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYOTileBy8_ * 64);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy64_ * 64);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy64_ * 64);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
@@ -1177,11 +1151,7 @@ public:
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
         AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy64_ * 64);
         AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy64_ * 64);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy64_ * 64);
-        AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilYOTileBy256_ * 64);
+        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy256_ * 64);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
@@ -1200,25 +1170,24 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, N_ - oStart);
                 // y[b, o] = gelu(sum[c](x[b, c] * weight[o, c]) + 0.0)
+                AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element> weightIn = in1Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(weightIn, weightGm_[K_ * oStart],
                                      AscendC::DataCopyExtParams(oCount, K_ * 2, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in1Queue_.EnQue(weightIn);
                 weightIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> weightTile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> weightTile = calc2Buf_.Get<float>();
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Cast(weightTile[ceilKBy64_ * o * 64], weightIn[ceilKBy16_ * o * 16],
                                   AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
                 }
                 in1Queue_.FreeTensor(weightIn);
-                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
                 if (ceilKBy64_ * 64 <= oCount * 64 && ceilKBy64_ * 64 <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < ceilKBy64_ * 64; col += 64) {
                         for (int64_t first = 0; first < oCount; first += 255) {
-                            AscendC::Mul(tmp[ceilKBy64_ * first * 64 + col], xTile[col],
+                            AscendC::Mul(weightTile[ceilKBy64_ * first * 64 + col], xTile[col],
                                          weightTile[ceilKBy64_ * first * 64 + col], MinOf(64, ceilKBy64_ * 64 - col),
                                          MinOf(255, oCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, ceilKBy64_ * 8, 0, ceilKBy64_ * 8));
@@ -1227,18 +1196,19 @@ public:
                 } else {
                     VectorBarrier();
                     for (int64_t o = 0; o < oCount; ++o) {
-                        AscendC::Mul(tmp[ceilKBy64_ * o * 64], xTile, weightTile[ceilKBy64_ * o * 64], ceilKBy64_ * 64);
+                        AscendC::Mul(weightTile[ceilKBy64_ * o * 64], xTile, weightTile[ceilKBy64_ * o * 64],
+                                     ceilKBy64_ * 64);
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc4Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilKBy64_ * 64 <= 2040) {
                     for (int64_t col1 = 0; col1 < K_; col1 += 64) {
                         VectorBarrier();
                         for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[ceilKBy64_ * first1 * 64 + col1], acc[first1 * 64],
-                                         MinOf(64, K_ - col1), MinOf(255, oCount - first1),
+                            AscendC::Add(acc[first1 * 64], weightTile[ceilKBy64_ * first1 * 64 + col1],
+                                         acc[first1 * 64], MinOf(64, K_ - col1), MinOf(255, oCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy64_ * 8, 8));
                         }
                     }
@@ -1246,13 +1216,15 @@ public:
                     for (int64_t row = 0; row < oCount; ++row) {
                         for (int64_t start = 0; start < divKBy64_; start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + start * 64], acc[row * 64], 64,
-                                         MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                            AscendC::Add(acc[row * 64], weightTile[ceilKBy64_ * row * 64 + start * 64], acc[row * 64],
+                                         64, MinOf(255, divKBy64_ - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (K_ - divKBy64_ * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + divKBy64_ * 64], acc[row * 64],
-                                         K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                            AscendC::Add(acc[row * 64], weightTile[ceilKBy64_ * row * 64 + divKBy64_ * 64],
+                                         acc[row * 64], K_ - divKBy64_ * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
                 }
@@ -1266,85 +1238,84 @@ public:
                     AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
                                                    MinOf(255, CeilDiv(oCount, 8) - strip2), 64, 1, 1, 8);
                 }
+                VectorBarrier();
+                AscendC::Adds(sum_1Tile, sum_1Tile, 0.0f, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp, sum_1Tile, -0.70710677f, RoundUp(oCount, 64));
                 AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Adds(tmp1, sum_1Tile, 0.0f, RoundUp(oCount, 64));
+                AscendC::Abs(tmp1, tmp, RoundUp(oCount, 64));
                 AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(tmp2, tmp1, -0.70710677f, RoundUp(oCount, 64));
+                AscendC::Muls(tmp2, tmp1, 0.5f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(oCount, 64));
                 AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
+                AscendC::Duplicate<float>(tmp3, 1.0f, RoundUp(oCount, 64));
                 VectorBarrier();
-                AscendC::Abs(tmp3, tmp2, RoundUp(oCount, 64));
-                AscendC::LocalTensor<float> tmp4 = calc9Buf_.Get<float>();
+                AscendC::Div(tmp3, tmp3, tmp2, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp4 = calc7Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(tmp4, tmp3, 0.5f, RoundUp(oCount, 64));
+                AscendC::Muls(tmp4, tmp3, 0.17087276f, RoundUp(oCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp4, tmp4, 1.0f, RoundUp(oCount, 64));
-                AscendC::LocalTensor<float> tmp5 = calc10Buf_.Get<float>();
-                AscendC::Duplicate<float>(tmp5, 1.0f, RoundUp(oCount, 64));
+                AscendC::Adds(tmp4, tmp4, -0.82215226f, RoundUp(oCount, 64));
                 VectorBarrier();
-                AscendC::Div(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 1.4885159f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, -1.135204f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 0.27886808f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, -0.18628806f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 0.09678418f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 0.37409195f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 1.0000237f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp4, tmp3, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, -1.2655122f, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp5 = calc9Buf_.Get<float>();
+                AscendC::Mul(tmp5, tmp1, tmp1, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Sub(tmp4, tmp4, tmp5, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Exp(tmp4, tmp4, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp4, tmp3, tmp4, RoundUp(oCount, 64));
                 AscendC::LocalTensor<float> tmp6 = calc9Buf_.Get<float>();
+                AscendC::Muls(tmp6, sum_1Tile, 0.5f, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp7 = calc10Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(tmp6, tmp5, 0.17087276f, RoundUp(oCount, 64));
+                AscendC::Muls(tmp7, tmp4, -1.0f, RoundUp(oCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -0.82215226f, RoundUp(oCount, 64));
+                AscendC::Adds(tmp7, tmp7, 2.0f, RoundUp(oCount, 64));
+                AscendC::LocalTensor<uint8_t> mask = calc11Buf_.Get<uint8_t>();
+                AscendC::CompareScalar(mask, tmp, 0.0f, AscendC::CMPMODE::LT, RoundUp(oCount, 64));
                 VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+                AscendC::Select(tmp7, mask, tmp7, tmp4, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(oCount, 64));
                 VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 1.4885159f, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -1.135204f, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 0.27886808f, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -0.18628806f, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 0.09678418f, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 0.37409195f, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, 1.0000237f, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp6, tmp6, -1.2655122f, RoundUp(oCount, 64));
-                AscendC::LocalTensor<float> tmp7 = calc11Buf_.Get<float>();
-                AscendC::Mul(tmp7, tmp3, tmp3, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Sub(tmp6, tmp6, tmp7, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Exp(tmp6, tmp6, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp6, tmp5, tmp6, RoundUp(oCount, 64));
-                AscendC::LocalTensor<float> tmp8 = calc11Buf_.Get<float>();
-                AscendC::Muls(tmp8, tmp1, 0.5f, RoundUp(oCount, 64));
-                AscendC::LocalTensor<float> tmp9 = calc12Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Muls(tmp9, tmp6, -1.0f, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Adds(tmp9, tmp9, 2.0f, RoundUp(oCount, 64));
-                AscendC::LocalTensor<uint8_t> mask = calc13Buf_.Get<uint8_t>();
-                AscendC::CompareScalar(mask, tmp2, 0.0f, AscendC::CMPMODE::LT, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Select(tmp9, mask, tmp9, tmp6, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(oCount, 64));
-                VectorBarrier();
-                AscendC::Mul(tmp8, tmp8, tmp9, RoundUp(oCount, 64));
+                AscendC::Mul(tmp6, tmp6, tmp7, RoundUp(oCount, 64));
                 AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp8, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 64));
+                AscendC::Cast(yOut, tmp6, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 64));
                 out0Queue_.EnQue(yOut);
                 yOut = out0Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(
@@ -1360,19 +1331,17 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // weightIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // weightTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // mask
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> yGm_;
@@ -1432,17 +1401,16 @@ public:
         pipe->InitBuffer(calc0Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc1Buf_, yCTile_ * 4);
         pipe->InitBuffer(calc2Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc5Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc3Buf_, ceilYOTileBy64_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc7Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc8Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc9Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc10Buf_, ceilYOTileBy64_ * 256);
         pipe->InitBuffer(calc11Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc12Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc13Buf_, ceilYOTileBy256_ * 256);
+        pipe->InitBuffer(calc12Buf_, ceilYOTileBy256_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -1454,13 +1422,13 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, yCTile_ * yOTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYOTileBy64_ * 64);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy8_ * 64);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy64_ * 64);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy64_ * 64);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
@@ -1472,9 +1440,7 @@ public:
         AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
         AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy64_ * 64);
         AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy64_ * 64);
-        AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilYOTileBy256_ * 64);
+        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy256_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
@@ -1506,12 +1472,11 @@ public:
                                   AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
                 }
                 in1Queue_.FreeTensor(weightIn);
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
                 if (cPitch <= oCount * 64 && cPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < cPitch; col += 64) {
                         for (int64_t first = 0; first < oCount; first += 255) {
-                            AscendC::Mul(tmp[cPitch * first + col], xTile[col], weightTile[cPitch * first + col],
+                            AscendC::Mul(weightTile[cPitch * first + col], xTile[col], weightTile[cPitch * first + col],
                                          MinOf(64, cPitch - col), MinOf(255, oCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
                         }
@@ -1519,18 +1484,18 @@ public:
                 } else {
                     VectorBarrier();
                     for (int64_t o = 0; o < oCount; ++o) {
-                        AscendC::Mul(tmp[cPitch * o], xTile, weightTile[cPitch * o], cPitch);
+                        AscendC::Mul(weightTile[cPitch * o], xTile, weightTile[cPitch * o], cPitch);
                     }
                 }
-                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (cPitch <= 2040) {
                     for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                         VectorBarrier();
                         for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col1], acc[first1 * 64],
+                            AscendC::Add(acc[first1 * 64], weightTile[cPitch * first1 + col1], acc[first1 * 64],
                                          MinOf(64, cCount - col1), MinOf(255, oCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                         }
@@ -1539,13 +1504,13 @@ public:
                     for (int64_t row = 0; row < oCount; ++row) {
                         for (int64_t start = 0; start < (cCount / 64); start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], weightTile[cPitch * row + start * 64], acc[row * 64], 64,
                                          MinOf(255, (cCount / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (cCount - (cCount / 64) * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], weightTile[cPitch * row + (cCount / 64) * 64], acc[row * 64],
                                          cCount - (cCount / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -1563,85 +1528,85 @@ public:
                 VectorBarrier();
                 AscendC::Add(sumAcc, sumAcc, sum, RoundUp(oCount, 64));
             }
-            AscendC::LocalTensor<float> tmp1 = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Adds(tmp1, sumAcc, 0.0f, RoundUp(oCount, 64));
+            AscendC::Adds(tmp, sumAcc, 0.0f, RoundUp(oCount, 64));
+            AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Muls(tmp1, tmp, -0.70710677f, RoundUp(oCount, 64));
             AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(tmp2, tmp1, -0.70710677f, RoundUp(oCount, 64));
+            AscendC::Abs(tmp2, tmp1, RoundUp(oCount, 64));
             AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Abs(tmp3, tmp2, RoundUp(oCount, 64));
+            AscendC::Muls(tmp3, tmp2, 0.5f, RoundUp(oCount, 64));
+            VectorBarrier();
+            AscendC::Adds(tmp3, tmp3, 1.0f, RoundUp(oCount, 64));
             AscendC::LocalTensor<float> tmp4 = calc9Buf_.Get<float>();
+            AscendC::Duplicate<float>(tmp4, 1.0f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Muls(tmp4, tmp3, 0.5f, RoundUp(oCount, 64));
+            AscendC::Div(tmp4, tmp4, tmp3, RoundUp(oCount, 64));
+            AscendC::LocalTensor<float> tmp5 = calc8Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Adds(tmp4, tmp4, 1.0f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp5 = calc10Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp5, 1.0f, RoundUp(oCount, 64));
+            AscendC::Muls(tmp5, tmp4, 0.17087276f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Div(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp6 = calc9Buf_.Get<float>();
+            AscendC::Adds(tmp5, tmp5, -0.82215226f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Muls(tmp6, tmp5, 0.17087276f, RoundUp(oCount, 64));
+            AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -0.82215226f, RoundUp(oCount, 64));
+            AscendC::Adds(tmp5, tmp5, 1.4885159f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+            AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 1.4885159f, RoundUp(oCount, 64));
+            AscendC::Adds(tmp5, tmp5, -1.135204f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+            AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -1.135204f, RoundUp(oCount, 64));
+            AscendC::Adds(tmp5, tmp5, 0.27886808f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+            AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.27886808f, RoundUp(oCount, 64));
+            AscendC::Adds(tmp5, tmp5, -0.18628806f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+            AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -0.18628806f, RoundUp(oCount, 64));
+            AscendC::Adds(tmp5, tmp5, 0.09678418f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+            AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.09678418f, RoundUp(oCount, 64));
+            AscendC::Adds(tmp5, tmp5, 0.37409195f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+            AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.37409195f, RoundUp(oCount, 64));
+            AscendC::Adds(tmp5, tmp5, 1.0000237f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+            AscendC::Mul(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 1.0000237f, RoundUp(oCount, 64));
+            AscendC::Adds(tmp5, tmp5, -1.2655122f, RoundUp(oCount, 64));
+            AscendC::LocalTensor<float> tmp6 = calc10Buf_.Get<float>();
+            AscendC::Mul(tmp6, tmp2, tmp2, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+            AscendC::Sub(tmp5, tmp5, tmp6, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -1.2655122f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp7 = calc11Buf_.Get<float>();
-            AscendC::Mul(tmp7, tmp3, tmp3, RoundUp(oCount, 64));
+            AscendC::Exp(tmp5, tmp5, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Sub(tmp6, tmp6, tmp7, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Exp(tmp6, tmp6, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp5, tmp6, RoundUp(oCount, 64));
+            AscendC::Mul(tmp5, tmp4, tmp5, RoundUp(oCount, 64));
+            AscendC::LocalTensor<float> tmp7 = calc10Buf_.Get<float>();
+            AscendC::Muls(tmp7, tmp, 0.5f, RoundUp(oCount, 64));
             AscendC::LocalTensor<float> tmp8 = calc11Buf_.Get<float>();
-            AscendC::Muls(tmp8, tmp1, 0.5f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp9 = calc12Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(tmp9, tmp6, -1.0f, RoundUp(oCount, 64));
+            AscendC::Muls(tmp8, tmp5, -1.0f, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Adds(tmp9, tmp9, 2.0f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<uint8_t> mask = calc13Buf_.Get<uint8_t>();
-            AscendC::CompareScalar(mask, tmp2, 0.0f, AscendC::CMPMODE::LT, RoundUp(oCount, 64));
+            AscendC::Adds(tmp8, tmp8, 2.0f, RoundUp(oCount, 64));
+            AscendC::LocalTensor<uint8_t> mask = calc12Buf_.Get<uint8_t>();
+            AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::LT, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Select(tmp9, mask, tmp9, tmp6, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(oCount, 64));
+            AscendC::Select(tmp8, mask, tmp8, tmp5, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(oCount, 64));
             VectorBarrier();
-            AscendC::Mul(tmp8, tmp8, tmp9, RoundUp(oCount, 64));
+            AscendC::Mul(tmp7, tmp7, tmp8, RoundUp(oCount, 64));
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(yOut, tmp8, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 64));
+            AscendC::Cast(yOut, tmp7, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 64));
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
@@ -1658,17 +1623,16 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // mask
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> yGm_;

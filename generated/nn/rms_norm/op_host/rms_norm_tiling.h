@@ -107,7 +107,6 @@ inline Checked RstdLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;        // calc4: rTile
     bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;        // calc5: tmp
     bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;        // calc6: tmp
-    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;        // calc7: tmp
     return bytes;
 }
 
@@ -143,16 +142,15 @@ inline Checked RstdLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.rstdBTile * CeilDiv(s.D, 16) * 64;  // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.rstdBTile, 16) * 128;       // out1: rstdOut, 2 copies
     bytes = bytes + CeilDiv(s.D, 16) * 64;                // calc0: gammaTile
-    bytes = bytes + s.rstdBTile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc2: sum_1Tile
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc1: sum_1Tile
+    bytes = bytes + s.rstdBTile * CeilDiv(s.D, 16) * 64;  // calc2: xTile
     bytes = bytes + s.rstdBTile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
     bytes = bytes + CeilDiv(s.rstdBTile, 8) * 2048;       // calc4: acc
     bytes = bytes + CeilDiv(s.rstdBTile, 8) * 256;        // calc5: part
     bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc6: rTile
     bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc7: tmp
     bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc8: tmp
-    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc9: tmp
-    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 512;       // calc10: spread
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 512;       // calc9: spread
     return bytes;
 }
 
@@ -175,8 +173,8 @@ inline Checked RstdLedger4(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;                    // calc6: tmp
     bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;                    // calc7: tmp
     bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;                    // calc8: tmp
-    bytes = bytes + RoundUp(s.rstdJTile * 4, 32);                     // calc9: gammaTile
-    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 512;                   // calc10: spread
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 512;                   // calc9: spread
+    bytes = bytes + RoundUp(s.rstdJTile * 4, 32);                     // calc10: gammaTile
     return bytes;
 }
 

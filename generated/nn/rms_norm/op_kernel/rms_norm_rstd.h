@@ -42,7 +42,6 @@ public:
         pipe->InitBuffer(calc4Buf_, ceilRstdBTileBy8_ * 32);
         pipe->InitBuffer(calc5Buf_, ceilRstdBTileBy8_ * 32);
         pipe->InitBuffer(calc6Buf_, ceilRstdBTileBy8_ * 32);
-        pipe->InitBuffer(calc7Buf_, ceilRstdBTileBy8_ * 32);
     }
 
     __aicore__ inline void Process()
@@ -56,12 +55,12 @@ public:
             const int64_t bStart = item * rstdBTile_;
             const int64_t bCount = MinOf(rstdBTile_, numel_b_ - bStart);
             // r[b] = rsqrt(mean[j](square(x[b, j])) + epsilon)
+            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> xIn = in1Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(xIn, xGm_[D_ * bStart], AscendC::DataCopyExtParams(bCount, D_ * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
             VectorBarrier();
             AscendC::Mul(tmp, xIn, xIn, bCount * ceilDBy8_ * 8);
@@ -102,23 +101,22 @@ public:
                                                MinOf(255, CeilDiv(bCount, 8) - strip1), 64, 1, 1, 8);
             }
             AscendC::LocalTensor<float> rTile = calc4Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Muls(sum_1Tile, sum_1Tile, (1.0f / static_cast<float>(D_)), RoundUp(bCount, 8));
+            VectorBarrier();
+            AscendC::Adds(sum_1Tile, sum_1Tile, epsilon_, RoundUp(bCount, 8));
             AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(tmp1, sum_1Tile, (1.0f / static_cast<float>(D_)), RoundUp(bCount, 8));
-            VectorBarrier();
-            AscendC::Adds(tmp1, tmp1, epsilon_, RoundUp(bCount, 8));
+            AscendC::Sqrt(tmp1, sum_1Tile, RoundUp(bCount, 8));
             AscendC::LocalTensor<float> tmp2 = calc6Buf_.Get<float>();
+            AscendC::Duplicate<float>(tmp2, 1.0f, RoundUp(bCount, 8));
             VectorBarrier();
-            AscendC::Sqrt(tmp2, tmp1, RoundUp(bCount, 8));
-            AscendC::LocalTensor<float> tmp3 = calc7Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp3, 1.0f, RoundUp(bCount, 8));
+            AscendC::Div(tmp2, tmp2, tmp1, RoundUp(bCount, 8));
             VectorBarrier();
-            AscendC::Div(tmp3, tmp3, tmp2, RoundUp(bCount, 8));
-            VectorBarrier();
-            AscendC::Muls(rTile, tmp3, 1.0f, RoundUp(bCount, 8));
+            AscendC::Muls(rTile, tmp2, 1.0f, RoundUp(bCount, 8));
             // y[b, j] = x[b, j] * r[b] * gamma[j]
             AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp4 = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp3 = calc1Buf_.Get<float>();
             AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < CeilDiv(bCount, 8); block += 255) {
@@ -129,7 +127,7 @@ public:
                 VectorBarrier();
                 for (int64_t col1 = 0; col1 < ceilDBy8_ * 8; col1 += 64) {
                     for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                        AscendC::Mul(tmp4[ceilDBy8_ * first1 * 8 + col1], xIn[ceilDBy8_ * first1 * 8 + col1],
+                        AscendC::Mul(tmp3[ceilDBy8_ * first1 * 8 + col1], xIn[ceilDBy8_ * first1 * 8 + col1],
                                      spread[first1 * 8], MinOf(64, ceilDBy8_ * 8 - col1), MinOf(255, bCount - first1),
                                      AscendC::BinaryRepeatParams(1, 1, 0, ceilDBy8_, ceilDBy8_, 1));
                     }
@@ -138,12 +136,12 @@ public:
                 VectorBarrier();
                 for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t start1 = 0; start1 < divUpDTo8By64_; start1 += 255) {
-                        AscendC::Mul(tmp4[b * ceilDBy8_ * 8 + start1 * 64], xIn[b * ceilDBy8_ * 8 + start1 * 64],
+                        AscendC::Mul(tmp3[b * ceilDBy8_ * 8 + start1 * 64], xIn[b * ceilDBy8_ * 8 + start1 * 64],
                                      spread[b * 8], 64, MinOf(255, divUpDTo8By64_ - start1),
                                      AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                     }
                     if (ceilDBy8_ * 8 - divUpDTo8By64_ * 64 > 0) {
-                        AscendC::Mul(tmp4[b * ceilDBy8_ * 8 + divUpDTo8By64_ * 64],
+                        AscendC::Mul(tmp3[b * ceilDBy8_ * 8 + divUpDTo8By64_ * 64],
                                      xIn[b * ceilDBy8_ * 8 + divUpDTo8By64_ * 64], spread[b * 8],
                                      ceilDBy8_ * 8 - divUpDTo8By64_ * 64, 1,
                                      AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -154,7 +152,7 @@ public:
                 VectorBarrier();
                 for (int64_t col2 = 0; col2 < ceilDBy8_ * 8; col2 += 64) {
                     for (int64_t first2 = 0; first2 < bCount; first2 += 255) {
-                        AscendC::Mul(yOut[ceilDBy8_ * first2 * 8 + col2], tmp4[ceilDBy8_ * first2 * 8 + col2],
+                        AscendC::Mul(yOut[ceilDBy8_ * first2 * 8 + col2], tmp3[ceilDBy8_ * first2 * 8 + col2],
                                      gammaIn[col2], MinOf(64, ceilDBy8_ * 8 - col2), MinOf(255, bCount - first2),
                                      AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy8_, ceilDBy8_, 0));
                     }
@@ -162,7 +160,7 @@ public:
             } else {
                 VectorBarrier();
                 for (int64_t b = 0; b < bCount; ++b) {
-                    AscendC::Mul(yOut[b * ceilDBy8_ * 8], tmp4[b * ceilDBy8_ * 8], gammaIn, ceilDBy8_ * 8);
+                    AscendC::Mul(yOut[b * ceilDBy8_ * 8], tmp3[b * ceilDBy8_ * 8], gammaIn, ceilDBy8_ * 8);
                 }
             }
             out0Queue_.EnQue(yOut);
@@ -196,7 +194,6 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // rTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> gammaGm_;
     AscendC::GlobalTensor<float> yGm_;
@@ -349,18 +346,13 @@ public:
                 const int64_t jCount1 = MinOf(rstdJTile_, D_ - jStart1);
                 const int64_t jPitch1 = RoundUp(jCount1, 8);
                 // y[b, j] = x[b, j] * r[b] * gamma[j]
+                AscendC::LocalTensor<float> yOut = out1Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> xIn1 = in0Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(xIn1, xGm_[D_ * bStart + jStart1],
                                      AscendC::DataCopyExtParams(bCount, jCount1 * 4, D_ * 4 - jCount1 * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(xIn1);
                 xIn1 = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(gammaIn, gammaGm_[jStart1], AscendC::DataCopyExtParams(1, jCount1 * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in1Queue_.EnQue(gammaIn);
-                gammaIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> yOut = out1Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> tmp4 = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
                 for (int64_t block = 0; block < CeilDiv(bCount, 8); block += 255) {
@@ -392,6 +384,11 @@ public:
                         }
                     }
                 }
+                AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(gammaIn, gammaGm_[jStart1], AscendC::DataCopyExtParams(1, jCount1 * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in1Queue_.EnQue(gammaIn);
+                gammaIn = in1Queue_.DeQue<float>();
                 if (jPitch1 <= bCount * 64 && jPitch1 <= 2040) {
                     VectorBarrier();
                     for (int64_t col2 = 0; col2 < jPitch1; col2 += 64) {
@@ -487,16 +484,15 @@ public:
         pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * rstdBTile_ * 32);
         pipe->InitBuffer(out1Queue_, 2, ceilRstdBTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilDBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * rstdBTile_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilRstdBTileBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilRstdBTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilDBy16_ * rstdBTile_ * 64);
         pipe->InitBuffer(calc3Buf_, ceilDBy16_ * rstdBTile_ * 64);
         pipe->InitBuffer(calc4Buf_, ceilRstdBTileBy8_ * 2048);
         pipe->InitBuffer(calc5Buf_, ceilRstdBTileBy8_ * 256);
         pipe->InitBuffer(calc6Buf_, ceilRstdBTileBy16_ * 64);
         pipe->InitBuffer(calc7Buf_, ceilRstdBTileBy16_ * 64);
         pipe->InitBuffer(calc8Buf_, ceilRstdBTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilRstdBTileBy16_ * 64);
-        pipe->InitBuffer(calc10Buf_, ceilRstdBTileBy16_ * 512);
+        pipe->InitBuffer(calc9Buf_, ceilRstdBTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
@@ -504,9 +500,9 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * rstdBTile_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilRstdBTileBy16_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilRstdBTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * rstdBTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * rstdBTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
@@ -520,9 +516,7 @@ public:
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
         AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilRstdBTileBy16_ * 16);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilRstdBTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilRstdBTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilRstdBTileBy16_ * 128);
         AscendC::LocalTensor<Element> gammaIn = in0Queue_.AllocTensor<Element>();
         AscendC::DataCopyPad(gammaIn, gammaGm_, AscendC::DataCopyExtParams(1, D_ * 2, 0, 0, 0),
                              AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
@@ -536,15 +530,16 @@ public:
             const int64_t bStart = item * rstdBTile_;
             const int64_t bCount = MinOf(rstdBTile_, numel_b_ - bStart);
             // r[b] = rsqrt(mean[j](square(x[b, j])) + epsilon)
+            AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
             AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(xIn, xGm_[D_ * bStart], AscendC::DataCopyExtParams(bCount, D_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, bCount * ceilDBy16_ * 16);
             in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Mul(tmp, xTile, xTile, bCount * ceilDBy16_ * 16);
@@ -585,23 +580,21 @@ public:
                                                MinOf(255, CeilDiv(bCount, 8) - strip1), 64, 1, 1, 8);
             }
             AscendC::LocalTensor<float> rTile = calc6Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Muls(sum_1Tile, sum_1Tile, (1.0f / static_cast<float>(D_)), RoundUp(bCount, 16));
+            VectorBarrier();
+            AscendC::Adds(sum_1Tile, sum_1Tile, epsilon_, RoundUp(bCount, 16));
             AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(tmp1, sum_1Tile, (1.0f / static_cast<float>(D_)), RoundUp(bCount, 16));
-            VectorBarrier();
-            AscendC::Adds(tmp1, tmp1, epsilon_, RoundUp(bCount, 16));
+            AscendC::Sqrt(tmp1, sum_1Tile, RoundUp(bCount, 16));
             AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
+            AscendC::Duplicate<float>(tmp2, 1.0f, RoundUp(bCount, 16));
             VectorBarrier();
-            AscendC::Sqrt(tmp2, tmp1, RoundUp(bCount, 16));
-            AscendC::LocalTensor<float> tmp3 = calc9Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp3, 1.0f, RoundUp(bCount, 16));
+            AscendC::Div(tmp2, tmp2, tmp1, RoundUp(bCount, 16));
             VectorBarrier();
-            AscendC::Div(tmp3, tmp3, tmp2, RoundUp(bCount, 16));
-            VectorBarrier();
-            AscendC::Muls(rTile, tmp3, 1.0f, RoundUp(bCount, 16));
+            AscendC::Muls(rTile, tmp2, 1.0f, RoundUp(bCount, 16));
             // y[b, j] = x[b, j] * r[b] * gamma[j]
-            AscendC::LocalTensor<float> tmp4 = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc10Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc9Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < CeilDiv(bCount, 16) * 2; block += 255) {
                 AscendC::Brcb(spread[block * 64], rTile[block * 8], MinOf(255, CeilDiv(bCount, 16) * 2 - block),
@@ -611,7 +604,7 @@ public:
                 VectorBarrier();
                 for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
                     for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                        AscendC::Mul(tmp4[ceilDBy16_ * first1 * 16 + col1], xTile[ceilDBy16_ * first1 * 16 + col1],
+                        AscendC::Mul(xTile[ceilDBy16_ * first1 * 16 + col1], xTile[ceilDBy16_ * first1 * 16 + col1],
                                      spread[first1 * 8], MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, bCount - first1),
                                      AscendC::BinaryRepeatParams(1, 1, 0, ceilDBy16_ * 2, ceilDBy16_ * 2, 1));
                     }
@@ -620,12 +613,12 @@ public:
                 VectorBarrier();
                 for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t start1 = 0; start1 < divUpDTo16By64_; start1 += 255) {
-                        AscendC::Mul(tmp4[b * ceilDBy16_ * 16 + start1 * 64], xTile[b * ceilDBy16_ * 16 + start1 * 64],
+                        AscendC::Mul(xTile[b * ceilDBy16_ * 16 + start1 * 64], xTile[b * ceilDBy16_ * 16 + start1 * 64],
                                      spread[b * 8], 64, MinOf(255, divUpDTo16By64_ - start1),
                                      AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                     }
                     if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                        AscendC::Mul(tmp4[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64],
+                        AscendC::Mul(xTile[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64],
                                      xTile[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64], spread[b * 8],
                                      ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
                                      AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -636,7 +629,7 @@ public:
                 VectorBarrier();
                 for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
                     for (int64_t first2 = 0; first2 < bCount; first2 += 255) {
-                        AscendC::Mul(tmp4[ceilDBy16_ * first2 * 16 + col2], tmp4[ceilDBy16_ * first2 * 16 + col2],
+                        AscendC::Mul(xTile[ceilDBy16_ * first2 * 16 + col2], xTile[ceilDBy16_ * first2 * 16 + col2],
                                      gammaTile[col2], MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, bCount - first2),
                                      AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2, 0));
                     }
@@ -644,12 +637,12 @@ public:
             } else {
                 VectorBarrier();
                 for (int64_t b = 0; b < bCount; ++b) {
-                    AscendC::Mul(tmp4[b * ceilDBy16_ * 16], tmp4[b * ceilDBy16_ * 16], gammaTile, ceilDBy16_ * 16);
+                    AscendC::Mul(xTile[b * ceilDBy16_ * 16], xTile[b * ceilDBy16_ * 16], gammaTile, ceilDBy16_ * 16);
                 }
             }
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(yOut, tmp4, AscendC::RoundMode::CAST_RINT, bCount * ceilDBy16_ * 16);
+            AscendC::Cast(yOut, xTile, AscendC::RoundMode::CAST_RINT, bCount * ceilDBy16_ * 16);
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(yGm_[D_ * bStart], yOut,
@@ -673,16 +666,15 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // rstdOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // rTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> gammaGm_;
     AscendC::GlobalTensor<Element> yGm_;
@@ -747,8 +739,8 @@ public:
         pipe->InitBuffer(calc6Buf_, ceilRstdBTileBy16_ * 64);
         pipe->InitBuffer(calc7Buf_, ceilRstdBTileBy16_ * 64);
         pipe->InitBuffer(calc8Buf_, ceilRstdBTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, rstdJTile_ * 4);
-        pipe->InitBuffer(calc10Buf_, ceilRstdBTileBy16_ * 512);
+        pipe->InitBuffer(calc9Buf_, ceilRstdBTileBy16_ * 512);
+        pipe->InitBuffer(calc10Buf_, rstdJTile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -772,9 +764,9 @@ public:
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
         AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilRstdBTileBy16_ * 16);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, rstdJTile_);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilRstdBTileBy16_ * 128);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilRstdBTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, rstdJTile_);
         VectorBarrier();
         for (int64_t item = blockIdx_ * rstdPer_; item < MinOf(rstdWork_, blockIdx_ * rstdPer_ + rstdPer_); ++item) {
             const int64_t bStart = item * rstdBTile_;
@@ -873,19 +865,11 @@ public:
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in0Queue_.EnQue(xIn1);
                 xIn1 = in0Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile1 = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile1 = calc2Buf_.Get<float>();
+                VectorBarrier();
                 AscendC::Cast(xTile1, xIn1, AscendC::RoundMode::CAST_NONE, bCount * jPitch1);
                 in0Queue_.FreeTensor(xIn1);
-                AscendC::LocalTensor<Element> gammaIn = in1Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(gammaIn, gammaGm_[jStart1], AscendC::DataCopyExtParams(1, jCount1 * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                in1Queue_.EnQue(gammaIn);
-                gammaIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> gammaTile = calc9Buf_.Get<float>();
-                AscendC::Cast(gammaTile, gammaIn, AscendC::RoundMode::CAST_NONE, jPitch1);
-                in1Queue_.FreeTensor(gammaIn);
-                AscendC::LocalTensor<float> tmp4 = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc10Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc9Buf_.Get<float>();
                 for (int64_t block = 0; block < CeilDiv(bCount, 16) * 2; block += 255) {
                     AscendC::Brcb(spread[block * 64], rTile[block * 8], MinOf(255, CeilDiv(bCount, 16) * 2 - block),
                                   AscendC::BrcbRepeatParams(1, 8));
@@ -894,7 +878,7 @@ public:
                     VectorBarrier();
                     for (int64_t col1 = 0; col1 < jPitch1; col1 += 64) {
                         for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                            AscendC::Mul(tmp4[first1 * jPitch1 + col1], xTile1[first1 * jPitch1 + col1],
+                            AscendC::Mul(xTile1[first1 * jPitch1 + col1], xTile1[first1 * jPitch1 + col1],
                                          spread[first1 * 8], MinOf(64, jPitch1 - col1), MinOf(255, bCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 0, (jPitch1 / 8), (jPitch1 / 8), 1));
                         }
@@ -903,36 +887,44 @@ public:
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start1 = 0; start1 < (jPitch1 / 64); start1 += 255) {
-                            AscendC::Mul(tmp4[b * jPitch1 + start1 * 64], xTile1[b * jPitch1 + start1 * 64],
+                            AscendC::Mul(xTile1[b * jPitch1 + start1 * 64], xTile1[b * jPitch1 + start1 * 64],
                                          spread[b * 8], 64, MinOf(255, (jPitch1 / 64) - start1),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (jPitch1 - (jPitch1 / 64) * 64 > 0) {
-                            AscendC::Mul(tmp4[b * jPitch1 + (jPitch1 / 64) * 64],
+                            AscendC::Mul(xTile1[b * jPitch1 + (jPitch1 / 64) * 64],
                                          xTile1[b * jPitch1 + (jPitch1 / 64) * 64], spread[b * 8],
                                          jPitch1 - (jPitch1 / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                     }
                 }
+                AscendC::LocalTensor<Element> gammaIn = in1Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(gammaIn, gammaGm_[jStart1], AscendC::DataCopyExtParams(1, jCount1 * 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in1Queue_.EnQue(gammaIn);
+                gammaIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> gammaTile = calc10Buf_.Get<float>();
+                AscendC::Cast(gammaTile, gammaIn, AscendC::RoundMode::CAST_NONE, jPitch1);
+                in1Queue_.FreeTensor(gammaIn);
                 if (jPitch1 <= bCount * 64 && jPitch1 <= 2040) {
                     VectorBarrier();
                     for (int64_t col2 = 0; col2 < jPitch1; col2 += 64) {
                         for (int64_t first2 = 0; first2 < bCount; first2 += 255) {
-                            AscendC::Mul(tmp4[first2 * jPitch1 + col2], tmp4[first2 * jPitch1 + col2], gammaTile[col2],
-                                         MinOf(64, jPitch1 - col2), MinOf(255, bCount - first2),
+                            AscendC::Mul(xTile1[first2 * jPitch1 + col2], xTile1[first2 * jPitch1 + col2],
+                                         gammaTile[col2], MinOf(64, jPitch1 - col2), MinOf(255, bCount - first2),
                                          AscendC::BinaryRepeatParams(1, 1, 1, (jPitch1 / 8), (jPitch1 / 8), 0));
                         }
                     }
                 } else {
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
-                        AscendC::Mul(tmp4[b * jPitch1], tmp4[b * jPitch1], gammaTile, jPitch1);
+                        AscendC::Mul(xTile1[b * jPitch1], xTile1[b * jPitch1], gammaTile, jPitch1);
                     }
                 }
                 AscendC::LocalTensor<Element> yOut = out1Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp4, AscendC::RoundMode::CAST_RINT, bCount * jPitch1);
+                AscendC::Cast(yOut, xTile1, AscendC::RoundMode::CAST_RINT, bCount * jPitch1);
                 out1Queue_.EnQue(yOut);
                 yOut = out1Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(yGm_[D_ * bStart + jStart1], yOut,
@@ -958,8 +950,8 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // gammaTile
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> gammaGm_;
     AscendC::GlobalTensor<Element> yGm_;

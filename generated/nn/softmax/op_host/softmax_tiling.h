@@ -131,13 +131,12 @@ inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
     Checked bytes(0);
     bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
     bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.yBTile, 16) * 64;        // calc1: mTile
+    bytes = bytes + CeilDiv(s.yBTile, 16) * 64;        // calc0: mTile
+    bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
     bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;       // calc2: acc
     bytes = bytes + CeilDiv(s.yBTile, 8) * 256;        // calc3: part
     bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // calc4: eTile
-    bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // calc5: tmp
-    bytes = bytes + CeilDiv(s.yBTile, 16) * 512;       // calc6: spread
+    bytes = bytes + CeilDiv(s.yBTile, 16) * 512;       // calc5: spread
     return bytes;
 }
 
@@ -154,10 +153,9 @@ inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yBTile, 16) * 64;                 // calc2: max
     bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;                // calc3: acc
     bytes = bytes + CeilDiv(s.yBTile, 8) * 256;                 // calc4: part
-    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc5: eTile
-    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.yBTile, 16) * 512;                // calc7: spread
-    bytes = bytes + CeilDiv(s.yBTile, 16) * 64;                 // calc8: sum
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc5: xTile
+    bytes = bytes + CeilDiv(s.yBTile, 16) * 512;                // calc6: spread
+    bytes = bytes + CeilDiv(s.yBTile, 16) * 64;                 // calc7: sum
     return bytes;
 }
 

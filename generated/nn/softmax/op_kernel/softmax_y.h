@@ -42,12 +42,12 @@ public:
             const int64_t bStart = item * yBTile_;
             const int64_t bCount = MinOf(yBTile_, numel_b_ - bStart);
             // m[b] = max[j](x[b, j])
+            AscendC::LocalTensor<float> mTile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(xIn, xGm_[D_ * bStart], AscendC::DataCopyExtParams(bCount, D_ * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(xIn);
             xIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mTile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> acc = calc1Buf_.Get<float>();
             AscendC::LocalTensor<float> part = calc2Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, FloatFromBits(0xFF800000U), CeilDiv(bCount, 8) * 512);
@@ -323,13 +323,13 @@ public:
                 const int64_t jCount1 = MinOf(yJTile_, D_ - jStart1);
                 const int64_t jPitch1 = RoundUp(jCount1, 8);
                 // e[b, j] = exp(x[b, j] - m[b])
+                AscendC::LocalTensor<float> eTile = calc4Buf_.Get<float>();
                 AscendC::LocalTensor<float> xIn1 = in0Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(xIn1, xGm_[D_ * bStart + jStart1],
                                      AscendC::DataCopyExtParams(bCount, jCount1 * 4, D_ * 4 - jCount1 * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(xIn1);
                 xIn1 = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> eTile = calc4Buf_.Get<float>();
                 AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
                 for (int64_t block = 0; block < CeilDiv(bCount, 8); block += 255) {
@@ -411,13 +411,13 @@ public:
                 const int64_t jCount2 = MinOf(yJTile_, D_ - jStart2);
                 const int64_t jPitch2 = RoundUp(jCount2, 8);
                 // e[b, j] = exp(x[b, j] - m[b])
+                AscendC::LocalTensor<float> eTile1 = calc4Buf_.Get<float>();
                 AscendC::LocalTensor<float> xIn2 = in0Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(xIn2, xGm_[D_ * bStart + jStart2],
                                      AscendC::DataCopyExtParams(bCount, jCount2 * 4, D_ * 4 - jCount2 * 4, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(xIn2);
                 xIn2 = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> eTile1 = calc4Buf_.Get<float>();
                 AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> spread1 = calc3Buf_.Get<float>();
                 VectorBarrier();
@@ -549,21 +549,20 @@ public:
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), D_ * numel_b_);
         pipe->InitBuffer(in0Queue_, 2, ceilDBy16_ * yBTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * yBTile_ * 32);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * yBTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilYBTileBy16_ * 64);
+        pipe->InitBuffer(calc0Buf_, ceilYBTileBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * yBTile_ * 64);
         pipe->InitBuffer(calc2Buf_, ceilYBTileBy8_ * 2048);
         pipe->InitBuffer(calc3Buf_, ceilYBTileBy8_ * 256);
         pipe->InitBuffer(calc4Buf_, ceilDBy16_ * yBTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilDBy16_ * yBTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilYBTileBy16_ * 512);
+        pipe->InitBuffer(calc5Buf_, ceilYBTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * yBTile_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilYBTileBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilYBTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * yBTile_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYBTileBy8_ * 512);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
@@ -571,23 +570,21 @@ public:
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
         AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDBy16_ * yBTile_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDBy16_ * yBTile_ * 16);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYBTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYBTileBy16_ * 128);
+        VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t bStart = item * yBTile_;
             const int64_t bCount = MinOf(yBTile_, numel_b_ - bStart);
             // m[b] = max[j](x[b, j])
+            AscendC::LocalTensor<float> mTile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(xIn, xGm_[D_ * bStart], AscendC::DataCopyExtParams(bCount, D_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in0Queue_.EnQue(xIn);
             xIn = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, bCount * ceilDBy16_ * 16);
             in0Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> mTile = calc1Buf_.Get<float>();
             AscendC::LocalTensor<float> acc = calc2Buf_.Get<float>();
             AscendC::LocalTensor<float> part = calc3Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, FloatFromBits(0xFF800000U), CeilDiv(bCount, 8) * 512);
@@ -626,8 +623,7 @@ public:
             }
             // e[b, j] = exp(x[b, j] - m[b])
             AscendC::LocalTensor<float> eTile = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < CeilDiv(bCount, 16) * 2; block += 255) {
                 AscendC::Brcb(spread[block * 64], mTile[block * 8], MinOf(255, CeilDiv(bCount, 16) * 2 - block),
@@ -637,7 +633,7 @@ public:
                 VectorBarrier();
                 for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
                     for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                        AscendC::Sub(tmp[ceilDBy16_ * first1 * 16 + col1], xTile[ceilDBy16_ * first1 * 16 + col1],
+                        AscendC::Sub(xTile[ceilDBy16_ * first1 * 16 + col1], xTile[ceilDBy16_ * first1 * 16 + col1],
                                      spread[first1 * 8], MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, bCount - first1),
                                      AscendC::BinaryRepeatParams(1, 1, 0, ceilDBy16_ * 2, ceilDBy16_ * 2, 1));
                     }
@@ -646,12 +642,12 @@ public:
                 VectorBarrier();
                 for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t start1 = 0; start1 < divUpDTo16By64_; start1 += 255) {
-                        AscendC::Sub(tmp[b * ceilDBy16_ * 16 + start1 * 64], xTile[b * ceilDBy16_ * 16 + start1 * 64],
+                        AscendC::Sub(xTile[b * ceilDBy16_ * 16 + start1 * 64], xTile[b * ceilDBy16_ * 16 + start1 * 64],
                                      spread[b * 8], 64, MinOf(255, divUpDTo16By64_ - start1),
                                      AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                     }
                     if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                        AscendC::Sub(tmp[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64],
+                        AscendC::Sub(xTile[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64],
                                      xTile[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64], spread[b * 8],
                                      ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
                                      AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -659,9 +655,9 @@ public:
                 }
             }
             VectorBarrier();
-            AscendC::Exp(eTile, tmp, bCount * ceilDBy16_ * 16);
+            AscendC::Exp(eTile, xTile, bCount * ceilDBy16_ * 16);
             // y[b, j] = e[b, j] / sum[j](e[b, j])
-            AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> acc1 = calc2Buf_.Get<float>();
             AscendC::LocalTensor<float> part1 = calc3Buf_.Get<float>();
             AscendC::Duplicate<float>(acc1, 0.0f, CeilDiv(bCount, 8) * 512);
@@ -698,8 +694,7 @@ public:
                 AscendC::BlockReduceSum<float>(sum_1Tile[strip3 * 8], part1[strip3 * 64],
                                                MinOf(255, CeilDiv(bCount, 8) - strip3), 64, 1, 1, 8);
             }
-            AscendC::LocalTensor<float> tmp1 = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block1 = 0; block1 < CeilDiv(bCount, 16) * 2; block1 += 255) {
                 AscendC::Brcb(spread1[block1 * 64], sum_1Tile[block1 * 8], MinOf(255, CeilDiv(bCount, 16) * 2 - block1),
@@ -709,7 +704,7 @@ public:
                 VectorBarrier();
                 for (int64_t col3 = 0; col3 < ceilDBy16_ * 16; col3 += 64) {
                     for (int64_t first3 = 0; first3 < bCount; first3 += 255) {
-                        AscendC::Div(tmp1[ceilDBy16_ * first3 * 16 + col3], eTile[ceilDBy16_ * first3 * 16 + col3],
+                        AscendC::Div(eTile[ceilDBy16_ * first3 * 16 + col3], eTile[ceilDBy16_ * first3 * 16 + col3],
                                      spread1[first3 * 8], MinOf(64, ceilDBy16_ * 16 - col3),
                                      MinOf(255, bCount - first3),
                                      AscendC::BinaryRepeatParams(1, 1, 0, ceilDBy16_ * 2, ceilDBy16_ * 2, 1));
@@ -719,12 +714,12 @@ public:
                 VectorBarrier();
                 for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t start3 = 0; start3 < divUpDTo16By64_; start3 += 255) {
-                        AscendC::Div(tmp1[b * ceilDBy16_ * 16 + start3 * 64], eTile[b * ceilDBy16_ * 16 + start3 * 64],
+                        AscendC::Div(eTile[b * ceilDBy16_ * 16 + start3 * 64], eTile[b * ceilDBy16_ * 16 + start3 * 64],
                                      spread1[b * 8], 64, MinOf(255, divUpDTo16By64_ - start3),
                                      AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                     }
                     if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                        AscendC::Div(tmp1[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64],
+                        AscendC::Div(eTile[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64],
                                      eTile[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64], spread1[b * 8],
                                      ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
                                      AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -733,7 +728,7 @@ public:
             }
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, bCount * ceilDBy16_ * 16);
+            AscendC::Cast(yOut, eTile, AscendC::RoundMode::CAST_RINT, bCount * ceilDBy16_ * 16);
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(yGm_[D_ * bStart], yOut,
@@ -745,13 +740,12 @@ public:
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // mTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // mTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // part
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // eTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> yGm_;
     int64_t blockIdx_;
@@ -803,9 +797,8 @@ public:
         pipe->InitBuffer(calc3Buf_, ceilYBTileBy8_ * 2048);
         pipe->InitBuffer(calc4Buf_, ceilYBTileBy8_ * 256);
         pipe->InitBuffer(calc5Buf_, yBTile_ * yJTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, yBTile_ * yJTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilYBTileBy16_ * 512);
-        pipe->InitBuffer(calc8Buf_, ceilYBTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilYBTileBy16_ * 512);
+        pipe->InitBuffer(calc7Buf_, ceilYBTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -823,17 +816,16 @@ public:
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, yBTile_ * yJTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, yBTile_ * yJTile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYBTileBy16_ * 128);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYBTileBy16_ * 128);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYBTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYBTileBy16_ * 16);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t bStart = item * yBTile_;
             const int64_t bCount = MinOf(yBTile_, numel_b_ - bStart);
             AscendC::LocalTensor<float> maxAcc = calc0Buf_.Get<float>();
             AscendC::Duplicate<float>(maxAcc, FloatFromBits(0xFF800000U), RoundUp(bCount, 16));
+            VectorBarrier();
             for (int64_t jStart = 0; jStart < D_; jStart += yJTile_) {
                 const int64_t jCount = MinOf(yJTile_, D_ - jStart);
                 const int64_t jPitch = RoundUp(jCount, 16);
@@ -895,18 +887,17 @@ public:
                 const int64_t jCount1 = MinOf(yJTile_, D_ - jStart1);
                 const int64_t jPitch1 = RoundUp(jCount1, 16);
                 // e[b, j] = exp(x[b, j] - m[b])
+                AscendC::LocalTensor<float> eTile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element> xIn1 = in0Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(xIn1, xGm_[D_ * bStart + jStart1],
                                      AscendC::DataCopyExtParams(bCount, jCount1 * 2, D_ * 2 - jCount1 * 2, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in0Queue_.EnQue(xIn1);
                 xIn1 = in0Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile1 = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile1 = calc5Buf_.Get<float>();
                 AscendC::Cast(xTile1, xIn1, AscendC::RoundMode::CAST_NONE, bCount * jPitch1);
                 in0Queue_.FreeTensor(xIn1);
-                AscendC::LocalTensor<float> eTile = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
                 for (int64_t block = 0; block < CeilDiv(bCount, 16) * 2; block += 255) {
                     AscendC::Brcb(spread[block * 64], maxAcc[block * 8], MinOf(255, CeilDiv(bCount, 16) * 2 - block),
                                   AscendC::BrcbRepeatParams(1, 8));
@@ -915,7 +906,7 @@ public:
                     VectorBarrier();
                     for (int64_t col1 = 0; col1 < jPitch1; col1 += 64) {
                         for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                            AscendC::Sub(tmp[first1 * jPitch1 + col1], xTile1[first1 * jPitch1 + col1],
+                            AscendC::Sub(xTile1[first1 * jPitch1 + col1], xTile1[first1 * jPitch1 + col1],
                                          spread[first1 * 8], MinOf(64, jPitch1 - col1), MinOf(255, bCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 0, (jPitch1 / 8), (jPitch1 / 8), 1));
                         }
@@ -924,12 +915,12 @@ public:
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start1 = 0; start1 < (jPitch1 / 64); start1 += 255) {
-                            AscendC::Sub(tmp[b * jPitch1 + start1 * 64], xTile1[b * jPitch1 + start1 * 64],
+                            AscendC::Sub(xTile1[b * jPitch1 + start1 * 64], xTile1[b * jPitch1 + start1 * 64],
                                          spread[b * 8], 64, MinOf(255, (jPitch1 / 64) - start1),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (jPitch1 - (jPitch1 / 64) * 64 > 0) {
-                            AscendC::Sub(tmp[b * jPitch1 + (jPitch1 / 64) * 64],
+                            AscendC::Sub(xTile1[b * jPitch1 + (jPitch1 / 64) * 64],
                                          xTile1[b * jPitch1 + (jPitch1 / 64) * 64], spread[b * 8],
                                          jPitch1 - (jPitch1 / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -937,9 +928,9 @@ public:
                     }
                 }
                 VectorBarrier();
-                AscendC::Exp(eTile, tmp, bCount * jPitch1);
+                AscendC::Exp(eTile, xTile1, bCount * jPitch1);
                 // y[b, j] = e[b, j] / sum[j](e[b, j])
-                AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc1 = calc3Buf_.Get<float>();
                 AscendC::LocalTensor<float> part1 = calc4Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc1, 0.0f, CeilDiv(bCount, 8) * 512);
@@ -985,6 +976,7 @@ public:
                 const int64_t jCount2 = MinOf(yJTile_, D_ - jStart2);
                 const int64_t jPitch2 = RoundUp(jCount2, 16);
                 // e[b, j] = exp(x[b, j] - m[b])
+                AscendC::LocalTensor<float> eTile1 = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element> xIn2 = in0Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(xIn2, xGm_[D_ * bStart + jStart2],
                                      AscendC::DataCopyExtParams(bCount, jCount2 * 2, D_ * 2 - jCount2 * 2, 0, 0),
@@ -992,12 +984,9 @@ public:
                 in0Queue_.EnQue(xIn2);
                 xIn2 = in0Queue_.DeQue<Element>();
                 AscendC::LocalTensor<float> xTile2 = calc5Buf_.Get<float>();
-                VectorBarrier();
                 AscendC::Cast(xTile2, xIn2, AscendC::RoundMode::CAST_NONE, bCount * jPitch2);
                 in0Queue_.FreeTensor(xIn2);
-                AscendC::LocalTensor<float> eTile1 = calc1Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread1 = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
                 for (int64_t block1 = 0; block1 < CeilDiv(bCount, 16) * 2; block1 += 255) {
                     AscendC::Brcb(spread1[block1 * 64], maxAcc[block1 * 8],
                                   MinOf(255, CeilDiv(bCount, 16) * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
@@ -1006,7 +995,7 @@ public:
                     VectorBarrier();
                     for (int64_t col3 = 0; col3 < jPitch2; col3 += 64) {
                         for (int64_t first3 = 0; first3 < bCount; first3 += 255) {
-                            AscendC::Sub(tmp1[first3 * jPitch2 + col3], xTile2[first3 * jPitch2 + col3],
+                            AscendC::Sub(xTile2[first3 * jPitch2 + col3], xTile2[first3 * jPitch2 + col3],
                                          spread1[first3 * 8], MinOf(64, jPitch2 - col3), MinOf(255, bCount - first3),
                                          AscendC::BinaryRepeatParams(1, 1, 0, (jPitch2 / 8), (jPitch2 / 8), 1));
                         }
@@ -1015,12 +1004,12 @@ public:
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start3 = 0; start3 < (jPitch2 / 64); start3 += 255) {
-                            AscendC::Sub(tmp1[b * jPitch2 + start3 * 64], xTile2[b * jPitch2 + start3 * 64],
+                            AscendC::Sub(xTile2[b * jPitch2 + start3 * 64], xTile2[b * jPitch2 + start3 * 64],
                                          spread1[b * 8], 64, MinOf(255, (jPitch2 / 64) - start3),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (jPitch2 - (jPitch2 / 64) * 64 > 0) {
-                            AscendC::Sub(tmp1[b * jPitch2 + (jPitch2 / 64) * 64],
+                            AscendC::Sub(xTile2[b * jPitch2 + (jPitch2 / 64) * 64],
                                          xTile2[b * jPitch2 + (jPitch2 / 64) * 64], spread1[b * 8],
                                          jPitch2 - (jPitch2 / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -1028,10 +1017,9 @@ public:
                     }
                 }
                 VectorBarrier();
-                AscendC::Exp(eTile1, tmp1, bCount * jPitch2);
+                AscendC::Exp(eTile1, xTile2, bCount * jPitch2);
                 // y[b, j] = e[b, j] / sum[j](e[b, j])
-                AscendC::LocalTensor<float> tmp2 = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread2 = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread2 = calc6Buf_.Get<float>();
                 for (int64_t block2 = 0; block2 < CeilDiv(bCount, 16) * 2; block2 += 255) {
                     AscendC::Brcb(spread2[block2 * 64], sumAcc[block2 * 8],
                                   MinOf(255, CeilDiv(bCount, 16) * 2 - block2), AscendC::BrcbRepeatParams(1, 8));
@@ -1040,7 +1028,7 @@ public:
                     VectorBarrier();
                     for (int64_t col4 = 0; col4 < jPitch2; col4 += 64) {
                         for (int64_t first4 = 0; first4 < bCount; first4 += 255) {
-                            AscendC::Div(tmp2[first4 * jPitch2 + col4], eTile1[first4 * jPitch2 + col4],
+                            AscendC::Div(eTile1[first4 * jPitch2 + col4], eTile1[first4 * jPitch2 + col4],
                                          spread2[first4 * 8], MinOf(64, jPitch2 - col4), MinOf(255, bCount - first4),
                                          AscendC::BinaryRepeatParams(1, 1, 0, (jPitch2 / 8), (jPitch2 / 8), 1));
                         }
@@ -1049,12 +1037,12 @@ public:
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start4 = 0; start4 < (jPitch2 / 64); start4 += 255) {
-                            AscendC::Div(tmp2[b * jPitch2 + start4 * 64], eTile1[b * jPitch2 + start4 * 64],
+                            AscendC::Div(eTile1[b * jPitch2 + start4 * 64], eTile1[b * jPitch2 + start4 * 64],
                                          spread2[b * 8], 64, MinOf(255, (jPitch2 / 64) - start4),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (jPitch2 - (jPitch2 / 64) * 64 > 0) {
-                            AscendC::Div(tmp2[b * jPitch2 + (jPitch2 / 64) * 64],
+                            AscendC::Div(eTile1[b * jPitch2 + (jPitch2 / 64) * 64],
                                          eTile1[b * jPitch2 + (jPitch2 / 64) * 64], spread2[b * 8],
                                          jPitch2 - (jPitch2 / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -1063,7 +1051,7 @@ public:
                 }
                 AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(yOut, tmp2, AscendC::RoundMode::CAST_RINT, bCount * jPitch2);
+                AscendC::Cast(yOut, eTile1, AscendC::RoundMode::CAST_RINT, bCount * jPitch2);
                 out0Queue_.EnQue(yOut);
                 yOut = out0Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(yGm_[D_ * bStart + jStart2], yOut,
@@ -1083,10 +1071,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // max
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // eTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> yGm_;
     int64_t blockIdx_;

@@ -128,9 +128,9 @@ inline Checked GradXLedger3(const Sizes &s, const Checked &coreNum)
     Checked bytes(0);
     bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // in0: grad_yIn, 2 copies
     bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // calc0: grad_yTile
-    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // calc1: yTile
-    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 64;        // calc2: sum_1Tile
+    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 64;        // calc0: sum_1Tile
+    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // calc1: grad_yTile
+    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // calc2: yTile
     bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
     bytes = bytes + CeilDiv(s.gradXBTile, 8) * 2048;       // calc4: acc
     bytes = bytes + CeilDiv(s.gradXBTile, 8) * 256;        // calc5: part
@@ -149,11 +149,10 @@ inline Checked GradXLedger4(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.gradXBTile, 16) * 64;                     // calc0: sumAcc
     bytes = bytes + RoundUp(s.gradXBTile * s.gradXJTile * 4, 32);       // calc1: grad_yTile
     bytes = bytes + RoundUp(s.gradXBTile * s.gradXJTile * 4, 32);       // calc2: yTile
-    bytes = bytes + RoundUp(s.gradXBTile * s.gradXJTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 64;                     // calc4: sum
-    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 2048;                    // calc5: acc
-    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 256;                     // calc6: part
-    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 512;                    // calc7: spread
+    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 64;                     // calc3: sum
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 2048;                    // calc4: acc
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 256;                     // calc5: part
+    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 512;                    // calc6: spread
     return bytes;
 }
 

@@ -44,6 +44,7 @@ public:
             const int64_t bStart = gradXBTile_ * item;
             const int64_t bCount = MinOf(gradXBTile_, numel_b_ - bStart);
             // grad_x[b, j] = y[b, j] * (grad_y[b, j] - sum[j](grad_y[b, j] * y[b, j]))
+            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> grad_yIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(grad_yIn, grad_yGm_[D_ * bStart], AscendC::DataCopyExtParams(bCount, D_ * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
@@ -54,7 +55,6 @@ public:
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(yIn);
             yIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
             VectorBarrier();
             AscendC::Mul(tmp, grad_yIn, yIn, bCount * ceilDBy8_ * 8);
@@ -272,6 +272,7 @@ public:
             for (int64_t jStart1 = 0; jStart1 < D_; jStart1 += gradXJTile_) {
                 const int64_t jCount1 = MinOf(gradXJTile_, D_ - jStart1);
                 const int64_t jPitch1 = RoundUp(jCount1, 8);
+                AscendC::LocalTensor<float> grad_xOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> yIn1 = in0Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(yIn1, yGm_[D_ * bStart + jStart1],
                                      AscendC::DataCopyExtParams(bCount, jCount1 * 4, D_ * 4 - jCount1 * 4, 0, 0),
@@ -284,7 +285,6 @@ public:
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(grad_yIn1);
                 grad_yIn1 = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> grad_xOut = out0Queue_.AllocTensor<float>();
                 AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
                 for (int64_t block = 0; block < CeilDiv(bCount, 8); block += 255) {
@@ -386,9 +386,9 @@ public:
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * numel_b_);
         pipe->InitBuffer(in0Queue_, 2, ceilDBy16_ * gradXBTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * gradXBTile_ * 32);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * gradXBTile_ * 64);
+        pipe->InitBuffer(calc0Buf_, ceilGradXBTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilDBy16_ * gradXBTile_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilGradXBTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilDBy16_ * gradXBTile_ * 64);
         pipe->InitBuffer(calc3Buf_, ceilDBy16_ * gradXBTile_ * 64);
         pipe->InitBuffer(calc4Buf_, ceilGradXBTileBy8_ * 2048);
         pipe->InitBuffer(calc5Buf_, ceilGradXBTileBy8_ * 256);
@@ -398,11 +398,11 @@ public:
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * gradXBTile_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilGradXBTileBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * gradXBTile_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilGradXBTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * gradXBTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * gradXBTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
@@ -417,12 +417,13 @@ public:
             const int64_t bStart = gradXBTile_ * item;
             const int64_t bCount = MinOf(gradXBTile_, numel_b_ - bStart);
             // grad_x[b, j] = y[b, j] * (grad_y[b, j] - sum[j](grad_y[b, j] * y[b, j]))
+            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<Element> grad_yIn = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(grad_yIn, grad_yGm_[D_ * bStart], AscendC::DataCopyExtParams(bCount, D_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in0Queue_.EnQue(grad_yIn);
             grad_yIn = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_yTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
             AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, bCount * ceilDBy16_ * 16);
             in0Queue_.FreeTensor(grad_yIn);
             AscendC::LocalTensor<Element> yIn = in0Queue_.AllocTensor<Element>();
@@ -430,10 +431,10 @@ public:
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in0Queue_.EnQue(yIn);
             yIn = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> yTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> yTile = calc2Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Cast(yTile, yIn, AscendC::RoundMode::CAST_NONE, bCount * ceilDBy16_ * 16);
             in0Queue_.FreeTensor(yIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Mul(tmp, grad_yTile, yTile, bCount * ceilDBy16_ * 16);
@@ -473,7 +474,6 @@ public:
                 AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
                                                MinOf(255, CeilDiv(bCount, 8) - strip1), 64, 1, 1, 8);
             }
-            AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
             AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < CeilDiv(bCount, 16) * 2; block += 255) {
@@ -484,8 +484,9 @@ public:
                 VectorBarrier();
                 for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
                     for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                        AscendC::Sub(tmp1[ceilDBy16_ * first1 * 16 + col1], grad_yTile[ceilDBy16_ * first1 * 16 + col1],
-                                     spread[first1 * 8], MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, bCount - first1),
+                        AscendC::Sub(grad_yTile[ceilDBy16_ * first1 * 16 + col1],
+                                     grad_yTile[ceilDBy16_ * first1 * 16 + col1], spread[first1 * 8],
+                                     MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, bCount - first1),
                                      AscendC::BinaryRepeatParams(1, 1, 0, ceilDBy16_ * 2, ceilDBy16_ * 2, 1));
                     }
                 }
@@ -493,13 +494,13 @@ public:
                 VectorBarrier();
                 for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t start1 = 0; start1 < divUpDTo16By64_; start1 += 255) {
-                        AscendC::Sub(tmp1[b * ceilDBy16_ * 16 + start1 * 64],
+                        AscendC::Sub(grad_yTile[b * ceilDBy16_ * 16 + start1 * 64],
                                      grad_yTile[b * ceilDBy16_ * 16 + start1 * 64], spread[b * 8], 64,
                                      MinOf(255, divUpDTo16By64_ - start1),
                                      AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                     }
                     if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                        AscendC::Sub(tmp1[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64],
+                        AscendC::Sub(grad_yTile[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64],
                                      grad_yTile[b * ceilDBy16_ * 16 + divUpDTo16By64_ * 64], spread[b * 8],
                                      ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
                                      AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -507,10 +508,10 @@ public:
                 }
             }
             VectorBarrier();
-            AscendC::Mul(tmp1, yTile, tmp1, bCount * ceilDBy16_ * 16);
+            AscendC::Mul(yTile, yTile, grad_yTile, bCount * ceilDBy16_ * 16);
             AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(grad_xOut, tmp1, AscendC::RoundMode::CAST_RINT, bCount * ceilDBy16_ * 16);
+            AscendC::Cast(grad_xOut, yTile, AscendC::RoundMode::CAST_RINT, bCount * ceilDBy16_ * 16);
             out0Queue_.EnQue(grad_xOut);
             grad_xOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(grad_xGm_[D_ * bStart], grad_xOut,
@@ -522,9 +523,9 @@ public:
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_yIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // yTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
@@ -581,11 +582,10 @@ public:
         pipe->InitBuffer(calc0Buf_, ceilGradXBTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, gradXBTile_ * gradXJTile_ * 4);
         pipe->InitBuffer(calc2Buf_, gradXBTile_ * gradXJTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, gradXBTile_ * gradXJTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilGradXBTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilGradXBTileBy8_ * 2048);
-        pipe->InitBuffer(calc6Buf_, ceilGradXBTileBy8_ * 256);
-        pipe->InitBuffer(calc7Buf_, ceilGradXBTileBy16_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilGradXBTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilGradXBTileBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilGradXBTileBy8_ * 256);
+        pipe->InitBuffer(calc6Buf_, ceilGradXBTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
@@ -597,21 +597,19 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXBTile_ * gradXJTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXBTile_ * gradXJTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilGradXBTileBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilGradXBTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilGradXBTileBy8_ * 512);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXBTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXBTileBy8_ * 64);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXBTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilGradXBTileBy16_ * 128);
-        VectorBarrier();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXBTileBy16_ * 128);
         for (int64_t item = blockIdx_ * gradXPer_; item < MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
              ++item) {
             const int64_t bStart = gradXBTile_ * item;
             const int64_t bCount = MinOf(gradXBTile_, numel_b_ - bStart);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, RoundUp(bCount, 16));
             for (int64_t jStart = 0; jStart < D_; jStart += gradXJTile_) {
                 const int64_t jCount = MinOf(gradXJTile_, D_ - jStart);
@@ -635,18 +633,17 @@ public:
                 AscendC::LocalTensor<float> yTile = calc2Buf_.Get<float>();
                 AscendC::Cast(yTile, yIn, AscendC::RoundMode::CAST_NONE, bCount * jPitch);
                 in0Queue_.FreeTensor(yIn);
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Mul(tmp, grad_yTile, yTile, bCount * jPitch);
-                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+                AscendC::Mul(grad_yTile, grad_yTile, yTile, bCount * jPitch);
+                AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(bCount, 8) * 512);
                 if (jPitch <= 2040) {
                     for (int64_t col = 0; col < jCount; col += 64) {
                         VectorBarrier();
                         for (int64_t first = 0; first < bCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[first * jPitch + col], acc[first * 64],
+                            AscendC::Add(acc[first * 64], grad_yTile[first * jPitch + col], acc[first * 64],
                                          MinOf(64, jCount - col), MinOf(255, bCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (jPitch / 8), 8));
                         }
@@ -655,13 +652,13 @@ public:
                     for (int64_t row = 0; row < bCount; ++row) {
                         for (int64_t start = 0; start < (jCount / 64); start += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[jPitch * row + start * 64], acc[row * 64], 64,
+                            AscendC::Add(acc[row * 64], grad_yTile[jPitch * row + start * 64], acc[row * 64], 64,
                                          MinOf(255, (jCount / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (jCount - (jCount / 64) * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[jPitch * row + (jCount / 64) * 64], acc[row * 64],
+                            AscendC::Add(acc[row * 64], grad_yTile[jPitch * row + (jCount / 64) * 64], acc[row * 64],
                                          jCount - (jCount / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -679,7 +676,6 @@ public:
                 VectorBarrier();
                 AscendC::Add(sumAcc, sumAcc, sum, RoundUp(bCount, 16));
             }
-            VectorBarrier();
             for (int64_t jStart1 = 0; jStart1 < D_; jStart1 += gradXJTile_) {
                 const int64_t jCount1 = MinOf(gradXJTile_, D_ - jStart1);
                 const int64_t jPitch1 = RoundUp(jCount1, 16);
@@ -689,7 +685,8 @@ public:
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in0Queue_.EnQue(yIn1);
                 yIn1 = in0Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> yTile1 = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> yTile1 = calc1Buf_.Get<float>();
+                VectorBarrier();
                 AscendC::Cast(yTile1, yIn1, AscendC::RoundMode::CAST_NONE, bCount * jPitch1);
                 in0Queue_.FreeTensor(yIn1);
                 AscendC::LocalTensor<Element> grad_yIn1 = in0Queue_.AllocTensor<Element>();
@@ -698,11 +695,10 @@ public:
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in0Queue_.EnQue(grad_yIn1);
                 grad_yIn1 = in0Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> grad_yTile1 = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> grad_yTile1 = calc2Buf_.Get<float>();
                 AscendC::Cast(grad_yTile1, grad_yIn1, AscendC::RoundMode::CAST_NONE, bCount * jPitch1);
                 in0Queue_.FreeTensor(grad_yIn1);
-                AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
                 for (int64_t block = 0; block < CeilDiv(bCount, 16) * 2; block += 255) {
                     AscendC::Brcb(spread[block * 64], sumAcc[block * 8], MinOf(255, CeilDiv(bCount, 16) * 2 - block),
                                   AscendC::BrcbRepeatParams(1, 8));
@@ -711,7 +707,7 @@ public:
                     VectorBarrier();
                     for (int64_t col1 = 0; col1 < jPitch1; col1 += 64) {
                         for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
-                            AscendC::Sub(tmp1[first1 * jPitch1 + col1], grad_yTile1[first1 * jPitch1 + col1],
+                            AscendC::Sub(grad_yTile1[first1 * jPitch1 + col1], grad_yTile1[first1 * jPitch1 + col1],
                                          spread[first1 * 8], MinOf(64, jPitch1 - col1), MinOf(255, bCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 0, (jPitch1 / 8), (jPitch1 / 8), 1));
                         }
@@ -720,12 +716,12 @@ public:
                     VectorBarrier();
                     for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start1 = 0; start1 < (jPitch1 / 64); start1 += 255) {
-                            AscendC::Sub(tmp1[b * jPitch1 + start1 * 64], grad_yTile1[b * jPitch1 + start1 * 64],
+                            AscendC::Sub(grad_yTile1[b * jPitch1 + start1 * 64], grad_yTile1[b * jPitch1 + start1 * 64],
                                          spread[b * 8], 64, MinOf(255, (jPitch1 / 64) - start1),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (jPitch1 - (jPitch1 / 64) * 64 > 0) {
-                            AscendC::Sub(tmp1[b * jPitch1 + (jPitch1 / 64) * 64],
+                            AscendC::Sub(grad_yTile1[b * jPitch1 + (jPitch1 / 64) * 64],
                                          grad_yTile1[b * jPitch1 + (jPitch1 / 64) * 64], spread[b * 8],
                                          jPitch1 - (jPitch1 / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
@@ -733,10 +729,10 @@ public:
                     }
                 }
                 VectorBarrier();
-                AscendC::Mul(tmp1, yTile1, tmp1, bCount * jPitch1);
+                AscendC::Mul(yTile1, yTile1, grad_yTile1, bCount * jPitch1);
                 AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Cast(grad_xOut, tmp1, AscendC::RoundMode::CAST_RINT, bCount * jPitch1);
+                AscendC::Cast(grad_xOut, yTile1, AscendC::RoundMode::CAST_RINT, bCount * jPitch1);
                 out0Queue_.EnQue(grad_xOut);
                 grad_xOut = out0Queue_.DeQue<Element>();
                 AscendC::DataCopyPad(grad_xGm_[D_ * bStart + jStart1], grad_xOut,
@@ -754,11 +750,10 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> yGm_;
     AscendC::GlobalTensor<Element> grad_xGm_;

@@ -111,8 +111,7 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yBTile * s.yJTile * 2, 32) * 64;  // in0: xIn, 2 copies
     bytes = bytes + CeilDiv(s.yBTile * s.yJTile * 2, 32) * 64;  // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc0: xTile
-    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc1: tmp
     return bytes;
 }
 

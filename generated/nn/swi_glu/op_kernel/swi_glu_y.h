@@ -39,19 +39,13 @@ public:
             const int64_t bStart = yBTile_ * (item / yJTiles_);
             const int64_t bCount = MinOf(yBTile_, numel_b_ - bStart);
             // y[b, j] = silu(x[b, j]) * x[b, H + j]
+            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(xIn, xGm_[H_ * bStart * 2 + jStart],
                                  AscendC::DataCopyExtParams(bCount, jCount * 4, H_ * 8 - jCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(xIn);
             xIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> xIn1 = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(xIn1, xGm_[H_ * bStart * 2 + H_ + jStart],
-                                 AscendC::DataCopyExtParams(bCount, jCount * 4, H_ * 8 - jCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in0Queue_.EnQue(xIn1);
-            xIn1 = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
             AscendC::LocalTensor<float> tmp = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(tmp, xIn, -1.0f, bCount * jPitch);
@@ -61,6 +55,12 @@ public:
             AscendC::Adds(tmp, tmp, 1.0f, bCount * jPitch);
             VectorBarrier();
             AscendC::Div(tmp, xIn, tmp, bCount * jPitch);
+            AscendC::LocalTensor<float> xIn1 = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(xIn1, xGm_[H_ * bStart * 2 + H_ + jStart],
+                                 AscendC::DataCopyExtParams(bCount, jCount * 4, H_ * 8 - jCount * 4, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            in0Queue_.EnQue(xIn1);
+            xIn1 = in0Queue_.DeQue<float>();
             VectorBarrier();
             AscendC::Mul(yOut, tmp, xIn1, bCount * jPitch);
             out0Queue_.EnQue(yOut);
@@ -121,7 +121,6 @@ public:
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yJTile_ * 2);
         pipe->InitBuffer(calc0Buf_, yBTile_ * yJTile_ * 4);
         pipe->InitBuffer(calc1Buf_, yBTile_ * yJTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, yBTile_ * yJTile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -130,8 +129,6 @@ public:
         AscendC::Duplicate<float>(calc0Zero, 0.0f, yBTile_ * yJTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, yBTile_ * yJTile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, yBTile_ * yJTile_);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t jStart = yJTile_ * (item % yJTiles_);
@@ -149,16 +146,7 @@ public:
             AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, bCount * jPitch);
             in0Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<Element> xIn1 = in0Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(xIn1, xGm_[H_ * bStart * 2 + H_ + jStart],
-                                 AscendC::DataCopyExtParams(bCount, jCount * 2, H_ * 4 - jCount * 2, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in0Queue_.EnQue(xIn1);
-            xIn1 = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile1 = calc1Buf_.Get<float>();
-            AscendC::Cast(xTile1, xIn1, AscendC::RoundMode::CAST_NONE, bCount * jPitch);
-            in0Queue_.FreeTensor(xIn1);
-            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(tmp, xTile, -1.0f, bCount * jPitch);
             VectorBarrier();
@@ -167,6 +155,16 @@ public:
             AscendC::Adds(tmp, tmp, 1.0f, bCount * jPitch);
             VectorBarrier();
             AscendC::Div(tmp, xTile, tmp, bCount * jPitch);
+            AscendC::LocalTensor<Element> xIn1 = in0Queue_.AllocTensor<Element>();
+            AscendC::DataCopyPad(xIn1, xGm_[H_ * bStart * 2 + H_ + jStart],
+                                 AscendC::DataCopyExtParams(bCount, jCount * 2, H_ * 4 - jCount * 2, 0, 0),
+                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            in0Queue_.EnQue(xIn1);
+            xIn1 = in0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> xTile1 = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Cast(xTile1, xIn1, AscendC::RoundMode::CAST_NONE, bCount * jPitch);
+            in0Queue_.FreeTensor(xIn1);
             VectorBarrier();
             AscendC::Mul(tmp, tmp, xTile1, bCount * jPitch);
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
@@ -186,8 +184,7 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> yGm_;
     int64_t blockIdx_;
