@@ -166,6 +166,7 @@ def assign_roles(group: Group, mode: Literal["full", "passes"], gms: Mapping[str
         chunked = "full"
     full = tuple(Bound(a, extents[a]) for a in held if a in small)
     short = lane is None or ((high := bounds.upper(extents[lane])) is not None and high <= SHORT)
+    short |= lane in grid and all(isinstance(s, Red) for s in group.statements)  # the host chooses, lanes first
     steady = [b.name for b in seq if bounds.long(extents[b.name]) and b.name not in barred | _ordered_reductions(group.statements)]
     roles = Roles(outer, row, bound_lane, chunked, full, seq, strip=steady[-1] if short and steady else None)
     check_passes(group, roles)

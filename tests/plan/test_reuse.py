@@ -99,3 +99,14 @@ def test_a_long_axis_beside_short_lanes_is_walked_many_rows_at_a_time() -> None:
     times = stage_times(made[solved.index], solved, sizes, 40, UB["Ascend910B"])
     one_by_one = -(-65536 // 40) * 26  # an instruction for each row of a core starts so many times
     assert max(s.vector for s in times) < one_by_one / 8
+
+
+@pytest.mark.parametrize(("b", "rows"), [(80, 64), (4096, 2)])
+def test_rows_of_a_column_sum_come_in_chunks_whatever_their_length(b: int, rows: int) -> None:
+    made = alternatives({"x": ("in", "A, B"), "y": ("out", "B")}, "y[b] = sum[a](x[a, b])")["walked"]
+    solved = solve(made, {"A": 65536, "B": b}, 40, UB["Ascend910B"])
+    assert not isinstance(solved, str), solved
+    part = next(s for s in solved.stages if s.name.endswith("Part"))
+    (lanes, chunk) = part.tiles.values()
+    assert lanes == b
+    assert chunk >= rows

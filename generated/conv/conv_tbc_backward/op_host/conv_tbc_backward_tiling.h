@@ -32,13 +32,16 @@ struct Sizes {
     Checked gradWOTile;
     Checked gradWCTile;
     Checked sum3PartOTile;
+    Checked sum3PartBTile;
     Checked sum3OTile;
+    Checked sum3Sum3PartAxisTile;
     Checked sum1OTile;
     Checked sum1CTile;
     Checked gradXCTile;
     Checked gradXBTile;
     Checked sum2CTile;
     Checked sum2OTile;
+    Checked sum2BTile;
     Checked zerosFloat16ZeroAtTile;
     Checked zerosBfloat16ZeroAtTile;
     Checked zerosWsStart;
@@ -264,10 +267,10 @@ inline Checked Sum3PartLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.sum3PartBTile * s.sum3PartOTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;                    // out0: sum_3_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);                         // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);                         // calc1: sum
     return bytes;
 }
 
@@ -277,10 +280,10 @@ inline Checked Sum3Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.sum3OTile * s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;                           // out0: sum_3WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);                                // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);                                // calc1: sum
     return bytes;
 }
 
@@ -364,19 +367,21 @@ inline Checked Sum2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 64;                // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 64;                // in1: grad_yIn, 2 copies
-    bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 8) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                // calc1: xTile
-    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;           // calc2: padded
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                // calc3: lanes
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);  // calc4: tmp
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 256;               // calc5: spread
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc6: order
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc7: position
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc8: quotient
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc9: part
+    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 64;                 // in0: xIn, 2 copies
+    bytes = bytes + s.sum2BTile * CeilDiv(s.sum2OTile, 8) * 64;   // in1: grad_yIn, 2 copies
+    bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 8) * 64;   // out0: sum_2WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum2BTile * s.sum2CTile * 4, 32);   // calc1: xTile
+    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;            // calc2: padded
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                 // calc3: lanes
+    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 8) * 32;   // calc4: grad_yTile
+    bytes = bytes + CeilDiv(s.sum2BTile, 8) * 32;                 // calc5: offsets
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);   // calc6: sum
+    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 8) * 256;  // calc7: spread
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc8: order
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc9: position
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc10: quotient
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc11: part
     return bytes;
 }
 
@@ -435,10 +440,11 @@ inline Checked Sum3PartLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: grad_yTile
+    bytes = bytes + CeilDiv(s.sum3PartBTile * s.sum3PartOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;                    // out0: sum_3_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);                         // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartBTile * s.sum3PartOTile * 4, 32);       // calc1: grad_yTile
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);                         // calc2: sum
     return bytes;
 }
 
@@ -527,19 +533,22 @@ inline Checked Sum2Ledger2(const Sizes &s, const Checked &coreNum)
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // in1: grad_yIn, 2 copies
+    bytes = bytes + s.sum2BTile * CeilDiv(s.sum2OTile, 16) * 64;   // in1: grad_yIn, 2 copies
     bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 16) * 128;  // out0: sum_2WsOut, 2 copies
     bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc1: xTile
+    bytes = bytes + RoundUp(s.sum2BTile * s.sum2CTile * 4, 32);    // calc1: xTile
     bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;             // calc2: padded
     bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // calc3: values
     bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc4: lanes
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc5: grad_yTile
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc6: tmp
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 512;                // calc7: spread
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc8: order
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc9: quotient
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc10: part
+    bytes = bytes + s.sum2BTile * CeilDiv(s.sum2OTile, 16) * 64;   // calc5: grad_yTile
+    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 16) * 64;   // calc6: grad_yTile
+    bytes = bytes + CeilDiv(s.sum2BTile, 16) * 64;                 // calc7: offsets
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc8: sum
+    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 16) * 512;  // calc9: spread
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc10: order
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc11: position
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc12: quotient
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc13: part
     return bytes;
 }
 
@@ -612,10 +621,12 @@ inline bool FitSum3Part(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum3PartOTile = Checked(8);
+    s.sum3PartBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8,
                     MinOf(MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), s.C_out), false,
-                    &Sum3PartLedger, coreNum, ub);
+                    &Sum3PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum3PartBTile, MinOf(s.N, 4095), 1, 0, false, &Sum3PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3
@@ -623,8 +634,11 @@ inline bool FitSum3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum3OTile = Checked(8);
+    s.sum3Sum3PartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
+                    &Sum3Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.H_out), 1), 4095), 1, 0, false,
                     &Sum3Ledger, coreNum, ub);
 }
 
@@ -679,11 +693,13 @@ inline bool FitSum2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum2CTile = Checked(8);
     s.sum2OTile = Checked(1);
+    s.sum2BTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum2CTile, s.C_in, 8, MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), 128),
                     false, &Sum2Ledger, coreNum, ub) &&
            Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
-                    CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger, coreNum, ub);
+                    CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2BTile, MinOf(s.N, 4095), 1, 0, false, &Sum2Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_w
@@ -739,10 +755,12 @@ inline bool FitSum3Part2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum3PartOTile = Checked(16);
+    s.sum3PartBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16,
                     MinOf(MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), s.C_out), false,
-                    &Sum3PartLedger2, coreNum, ub);
+                    &Sum3PartLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::sum3PartBTile, MinOf(s.N, 4095), 1, 0, false, &Sum3PartLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_bias
@@ -797,11 +815,13 @@ inline bool FitSum22(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum2CTile = Checked(16);
     s.sum2OTile = Checked(1);
+    s.sum2BTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum2CTile, s.C_in, 16, MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), 128),
                     false, &Sum2Ledger2, coreNum, ub) &&
            Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
-                    CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger2, coreNum, ub);
+                    CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger2, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2BTile, MinOf(s.N, 4095), 1, 0, false, &Sum2Ledger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_w
@@ -2110,13 +2130,16 @@ inline void Fill(const Sizes &s, ConvTbcBackwardTilingData &data)
     data.gradWOTile = s.gradWOTile.value;
     data.gradWCTile = s.gradWCTile.value;
     data.sum3PartOTile = s.sum3PartOTile.value;
+    data.sum3PartBTile = s.sum3PartBTile.value;
     data.sum3OTile = s.sum3OTile.value;
+    data.sum3Sum3PartAxisTile = s.sum3Sum3PartAxisTile.value;
     data.sum1OTile = s.sum1OTile.value;
     data.sum1CTile = s.sum1CTile.value;
     data.gradXCTile = s.gradXCTile.value;
     data.gradXBTile = s.gradXBTile.value;
     data.sum2CTile = s.sum2CTile.value;
     data.sum2OTile = s.sum2OTile.value;
+    data.sum2BTile = s.sum2BTile.value;
     data.zerosFloat16ZeroAtTile = s.zerosFloat16ZeroAtTile.value;
     data.zerosBfloat16ZeroAtTile = s.zerosBfloat16ZeroAtTile.value;
     data.zerosWsStart = s.zerosWsStart.value;

@@ -19,6 +19,7 @@ public:
         C_out_ = tiling.C_out;
         sum3OTile_ = tiling.sum3OTile;
         sum3Per_ = tiling.sum3Per;
+        sum3Sum3PartAxisTile_ = tiling.sum3Sum3PartAxisTile;
         sum3Work_ = tiling.sum3Work;
         sum_3WsStart_ = tiling.sum_3WsStart;
         sum_3_partWsStart_ = tiling.sum_3_partWsStart;
@@ -26,7 +27,7 @@ public:
         sum_3WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3WsStart_), C_out_);
         sum_3_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3_partWsStart_),
                                         C_out_ * sum_3_part_count_);
-        pipe->InitBuffer(in0Queue_, 2, sum3OTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, sum3OTile_ * sum3Sum3PartAxisTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, sum3OTile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum3OTile_ * 4);
         pipe->InitBuffer(calc1Buf_, sum3OTile_ * 4);
@@ -41,18 +42,37 @@ public:
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, oPitch);
-            for (int64_t sum_3_part_axis = 0; sum_3_part_axis < sum_3_part_count_; ++sum_3_part_axis) {
+            for (int64_t sum_3_part_axisStart = 0; sum_3_part_axisStart < sum_3_part_count_;
+                 sum_3_part_axisStart += sum3Sum3PartAxisTile_) {
+                const int64_t sum_3_part_axisCount =
+                    MinOf(sum3Sum3PartAxisTile_, sum_3_part_count_ - sum_3_part_axisStart);
                 AscendC::LocalTensor<float> sum_3_partWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(sum_3_partWsIn, sum_3_partWsGm_[C_out_ * sum_3_part_axis + oStart],
-                                     AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                AscendC::DataCopyPad(
+                    sum_3_partWsIn, sum_3_partWsGm_[C_out_ * sum_3_part_axisStart + oStart],
+                    AscendC::DataCopyExtParams(sum_3_part_axisCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(sum_3_partWsIn);
                 sum_3_partWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> copied = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(copied, sum_3_partWsIn, 1.0f, oPitch);
+                AscendC::Muls(sum, sum_3_partWsIn, 1.0f, oPitch);
+                if (oPitch <= sum_3_part_axisCount * 64 - 64 && oPitch <= 2040) {
+                    for (int64_t col = 0; col < oPitch; col += 64) {
+                        for (int64_t first = 0; first < sum_3_part_axisCount - 1; first += 255) {
+                            VectorBarrier();
+                            AscendC::Add(sum[col], sum_3_partWsIn[first * oPitch + col + oPitch], sum[col],
+                                         MinOf(64, oPitch - col), MinOf(255, sum_3_part_axisCount - first - 1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (oPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    for (int64_t sum_3_part_axis = 1; sum_3_part_axis < sum_3_part_axisCount; ++sum_3_part_axis) {
+                        VectorBarrier();
+                        AscendC::Add(sum, sum, sum_3_partWsIn[oPitch * sum_3_part_axis], oPitch);
+                    }
+                }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, copied, oPitch);
+                AscendC::Add(sumAcc, sumAcc, sum, oPitch);
                 in0Queue_.FreeTensor(sum_3_partWsIn);
             }
             AscendC::LocalTensor<float> sum_3WsOut = out0Queue_.AllocTensor<float>();
@@ -71,13 +91,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_3_partWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_3WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // copied
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
     AscendC::GlobalTensor<float> sum_3WsGm_;
     AscendC::GlobalTensor<float> sum_3_partWsGm_;
     int64_t blockIdx_;
     int64_t C_out_;
     int64_t sum3OTile_;
     int64_t sum3Per_;
+    int64_t sum3Sum3PartAxisTile_;
     int64_t sum3Work_;
     int64_t sum_3WsStart_;
     int64_t sum_3_partWsStart_;

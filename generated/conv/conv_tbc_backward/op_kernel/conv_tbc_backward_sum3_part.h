@@ -20,6 +20,7 @@ public:
         C_out_ = tiling.C_out;
         H_out_ = tiling.H_out;
         N_ = tiling.N;
+        sum3PartBTile_ = tiling.sum3PartBTile;
         sum3PartOTile_ = tiling.sum3PartOTile;
         sum3PartOTiles_ = tiling.sum3PartOTiles;
         sum3PartPer_ = tiling.sum3PartPer;
@@ -30,7 +31,7 @@ public:
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_y), C_out_ * H_out_ * N_);
         sum_3_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3_partWsStart_),
                                         C_out_ * sum_3_part_count_);
-        pipe->InitBuffer(in0Queue_, 2, sum3PartOTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, sum3PartBTile_ * sum3PartOTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, sum3PartOTile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum3PartOTile_ * 4);
         pipe->InitBuffer(calc1Buf_, sum3PartOTile_ * 4);
@@ -49,18 +50,34 @@ public:
             AscendC::Duplicate<float>(sumAcc, 0.0f, oPitch);
             for (int64_t t1 = sum_3_part_axis * sum_3_part_length_;
                  t1 < MinOf(H_out_, sum_3_part_axis * sum_3_part_length_ + sum_3_part_length_); ++t1) {
-                for (int64_t b = 0; b < N_; ++b) {
+                for (int64_t bStart = 0; bStart < N_; bStart += sum3PartBTile_) {
+                    const int64_t bCount = MinOf(sum3PartBTile_, N_ - bStart);
                     AscendC::LocalTensor<float> grad_yIn = in0Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(grad_yIn, grad_yGm_[C_out_ * N_ * t1 + C_out_ * b + oStart],
-                                         AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
+                    AscendC::DataCopyPad(grad_yIn, grad_yGm_[C_out_ * N_ * t1 + C_out_ * bStart + oStart],
+                                         AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
                                          AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                     in0Queue_.EnQue(grad_yIn);
                     grad_yIn = in0Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> copied = calc1Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
                     VectorBarrier();
-                    AscendC::Muls(copied, grad_yIn, 1.0f, oPitch);
+                    AscendC::Muls(sum, grad_yIn, 1.0f, oPitch);
+                    if (oPitch <= bCount * 64 - 64 && oPitch <= 2040) {
+                        for (int64_t col = 0; col < oPitch; col += 64) {
+                            for (int64_t first = 0; first < bCount - 1; first += 255) {
+                                VectorBarrier();
+                                AscendC::Add(sum[col], grad_yIn[first * oPitch + col + oPitch], sum[col],
+                                             MinOf(64, oPitch - col), MinOf(255, bCount - first - 1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, (oPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        for (int64_t b = 1; b < bCount; ++b) {
+                            VectorBarrier();
+                            AscendC::Add(sum, sum, grad_yIn[b * oPitch], oPitch);
+                        }
+                    }
                     VectorBarrier();
-                    AscendC::Add(sumAcc, sumAcc, copied, oPitch);
+                    AscendC::Add(sumAcc, sumAcc, sum, oPitch);
                     in0Queue_.FreeTensor(grad_yIn);
                 }
             }
@@ -80,13 +97,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_yIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_3_partWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // copied
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
     AscendC::GlobalTensor<float> grad_yGm_;
     AscendC::GlobalTensor<float> sum_3_partWsGm_;
     int64_t blockIdx_;
     int64_t C_out_;
     int64_t H_out_;
     int64_t N_;
+    int64_t sum3PartBTile_;
     int64_t sum3PartOTile_;
     int64_t sum3PartOTiles_;
     int64_t sum3PartPer_;
@@ -118,6 +136,7 @@ public:
         C_out_ = tiling.C_out;
         H_out_ = tiling.H_out;
         N_ = tiling.N;
+        sum3PartBTile_ = tiling.sum3PartBTile;
         sum3PartOTile_ = tiling.sum3PartOTile;
         sum3PartOTiles_ = tiling.sum3PartOTiles;
         sum3PartPer_ = tiling.sum3PartPer;
@@ -128,10 +147,11 @@ public:
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_y), C_out_ * H_out_ * N_);
         sum_3_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3_partWsStart_),
                                         C_out_ * sum_3_part_count_);
-        pipe->InitBuffer(in0Queue_, 2, sum3PartOTile_ * 2);
+        pipe->InitBuffer(in0Queue_, 2, sum3PartBTile_ * sum3PartOTile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, sum3PartOTile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum3PartOTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, sum3PartOTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, sum3PartBTile_ * sum3PartOTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, sum3PartOTile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -139,7 +159,9 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, sum3PartOTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, sum3PartOTile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, sum3PartBTile_ * sum3PartOTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, sum3PartOTile_);
         for (int64_t item = blockIdx_ * sum3PartPer_;
              item < MinOf(sum3PartWork_, blockIdx_ * sum3PartPer_ + sum3PartPer_); ++item) {
             const int64_t oStart = sum3PartOTile_ * (item % sum3PartOTiles_);
@@ -151,19 +173,37 @@ public:
             AscendC::Duplicate<float>(sumAcc, 0.0f, oPitch);
             for (int64_t t1 = sum_3_part_axis * sum_3_part_length_;
                  t1 < MinOf(H_out_, sum_3_part_axis * sum_3_part_length_ + sum_3_part_length_); ++t1) {
-                for (int64_t b = 0; b < N_; ++b) {
+                for (int64_t bStart = 0; bStart < N_; bStart += sum3PartBTile_) {
+                    const int64_t bCount = MinOf(sum3PartBTile_, N_ - bStart);
                     AscendC::LocalTensor<Element> grad_yIn = in0Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(grad_yIn, grad_yGm_[C_out_ * N_ * t1 + C_out_ * b + oStart],
-                                         AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
+                    AscendC::DataCopyPad(grad_yIn, grad_yGm_[C_out_ * N_ * t1 + C_out_ * bStart + oStart],
+                                         AscendC::DataCopyExtParams(bCount, oCount * 2, C_out_ * 2 - oCount * 2, 0, 0),
                                          AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                     in0Queue_.EnQue(grad_yIn);
                     grad_yIn = in0Queue_.DeQue<Element>();
                     AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
-                    VectorBarrier();
-                    AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, oPitch);
+                    AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, bCount * oPitch);
                     in0Queue_.FreeTensor(grad_yIn);
+                    AscendC::LocalTensor<float> sum = calc2Buf_.Get<float>();
                     VectorBarrier();
-                    AscendC::Add(sumAcc, sumAcc, grad_yTile, oPitch);
+                    AscendC::Muls(sum, grad_yTile, 1.0f, oPitch);
+                    if (oPitch <= bCount * 64 - 64 && oPitch <= 2040) {
+                        for (int64_t col = 0; col < oPitch; col += 64) {
+                            for (int64_t first = 0; first < bCount - 1; first += 255) {
+                                VectorBarrier();
+                                AscendC::Add(sum[col], grad_yTile[first * oPitch + col + oPitch], sum[col],
+                                             MinOf(64, oPitch - col), MinOf(255, bCount - first - 1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, (oPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        for (int64_t b = 1; b < bCount; ++b) {
+                            VectorBarrier();
+                            AscendC::Add(sum, sum, grad_yTile[b * oPitch], oPitch);
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Add(sumAcc, sumAcc, sum, oPitch);
                 }
             }
             AscendC::LocalTensor<float> sum_3_partWsOut = out0Queue_.AllocTensor<float>();
@@ -183,12 +223,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_3_partWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<float> sum_3_partWsGm_;
     int64_t blockIdx_;
     int64_t C_out_;
     int64_t H_out_;
     int64_t N_;
+    int64_t sum3PartBTile_;
     int64_t sum3PartOTile_;
     int64_t sum3PartOTiles_;
     int64_t sum3PartPer_;

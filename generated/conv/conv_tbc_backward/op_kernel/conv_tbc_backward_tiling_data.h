@@ -21,13 +21,16 @@ struct ConvTbcBackwardTilingData {
     int64_t gradWOTile;
     int64_t gradWCTile;
     int64_t sum3PartOTile;
+    int64_t sum3PartBTile;
     int64_t sum3OTile;
+    int64_t sum3Sum3PartAxisTile;
     int64_t sum1OTile;
     int64_t sum1CTile;
     int64_t gradXCTile;
     int64_t gradXBTile;
     int64_t sum2CTile;
     int64_t sum2OTile;
+    int64_t sum2BTile;
     int64_t zerosFloat16ZeroAtTile;
     int64_t zerosBfloat16ZeroAtTile;
     int64_t zerosWsStart;

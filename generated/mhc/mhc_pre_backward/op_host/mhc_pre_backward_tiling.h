@@ -49,14 +49,18 @@ struct Sizes {
     Checked dxgTTile;
     Checked sum1PartDTile;
     Checked sum1PartKTile;
+    Checked sum1PartTTile;
     Checked sum1DTile;
     Checked sum1KTile;
+    Checked sum1Sum1PartAxisTile;
     Checked gradPhiDTile;
     Checked gradPhiKTile;
     Checked sum2PartDTile;
     Checked sum2PartITile;
+    Checked sum2PartTTile;
     Checked sum2DTile;
     Checked sum2ITile;
+    Checked sum2Sum2PartAxisTile;
     Checked gradPhiITile;
     Checked dmixWsStart;
     Checked dzWsStart;
@@ -759,13 +763,15 @@ inline Checked Sum1PartLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1PartKTile, 16) * 128;                       // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1PartDTile * 2, 32) * 64;                    // in1: xIn, 2 copies
+    bytes = bytes + s.sum1PartTTile * CeilDiv(s.sum1PartKTile, 8) * 64;       // in0: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartTTile * 2, 32) * 64;  // in1: xIn, 2 copies
     bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartKTile * 4, 32) * 64;  // out0: sum_1_partWsOut, 2 copies
     bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1PartDTile * 4, 32);                         // calc1: xTile
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartKTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.sum1PartKTile, 16) * 512;                       // calc3: spread
+    bytes = bytes + s.sum1PartKTile * CeilDiv(s.sum1PartTTile, 16) * 64;      // calc1: dmixWsTile
+    bytes = bytes + CeilDiv(s.sum1PartTTile, 16) * 64;                        // calc2: offsets
+    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartTTile * 4, 32);       // calc3: xTile
+    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartKTile * 4, 32);       // calc4: sum
+    bytes = bytes + s.sum1PartKTile * CeilDiv(s.sum1PartTTile, 16) * 512;     // calc5: spread
     return bytes;
 }
 
@@ -775,10 +781,11 @@ inline Checked Sum1Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1KTile * 4, 32) * 64;  // in0: sum_1_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1KTile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc1: copied
+    bytes = bytes +
+            CeilDiv(s.sum1DTile * s.sum1KTile * s.sum1Sum1PartAxisTile * 4, 32) * 64;  // in0: sum_1_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1KTile * 4, 32) * 64;                   // out0: sum_1WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);                        // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);                        // calc1: sum
     return bytes;
 }
 
@@ -800,11 +807,13 @@ inline Checked Sum2PartLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartDTile * s.sum2PartITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum2PartDTile * s.sum2PartITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes =
+        bytes + CeilDiv(s.sum2PartDTile * s.sum2PartITile * s.sum2PartTTile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum2PartDTile * s.sum2PartITile * s.sum2PartTTile * 2, 32) * 64;  // in1: xIn, 2 copies
     bytes = bytes + CeilDiv(s.sum2PartDTile * s.sum2PartITile * 4, 32) * 64;  // out0: sum_2_partWsOut, 2 copies
     bytes = bytes + RoundUp(s.sum2PartDTile * s.sum2PartITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartDTile * s.sum2PartITile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.sum2PartDTile * s.sum2PartITile * s.sum2PartTTile * 4, 32);  // calc1: xTile
+    bytes = bytes + RoundUp(s.sum2PartDTile * s.sum2PartITile * 4, 32);                    // calc2: sum
     return bytes;
 }
 
@@ -814,10 +823,11 @@ inline Checked Sum2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2DTile * s.sum2ITile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum2DTile * s.sum2ITile * 4, 32) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum2DTile * s.sum2ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2DTile * s.sum2ITile * 4, 32);       // calc1: copied
+    bytes = bytes +
+            CeilDiv(s.sum2DTile * s.sum2ITile * s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum2DTile * s.sum2ITile * 4, 32) * 64;                   // out0: sum_2WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum2DTile * s.sum2ITile * 4, 32);                        // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum2DTile * s.sum2ITile * 4, 32);                        // calc1: sum
     return bytes;
 }
 
@@ -1468,6 +1478,7 @@ inline bool FitSum1Part(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum1PartDTile = Checked(16);
     s.sum1PartKTile = Checked(1);
+    s.sum1PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
                     MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
@@ -1480,7 +1491,8 @@ inline bool FitSum1Part(Sizes &s, const Chip &chip)
                     CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
                                 s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                             coreNum),
-                    false, &Sum1PartLedger, coreNum, ub);
+                    false, &Sum1PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum1PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1
@@ -1489,6 +1501,7 @@ inline bool FitSum1(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum1DTile = Checked(8);
     s.sum1KTile = Checked(1);
+    s.sum1Sum1PartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum1DTile, s.D, 8,
                     MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
@@ -1496,7 +1509,9 @@ inline bool FitSum1(Sizes &s, const Chip &chip)
            Maximise(s, &Sizes::sum1KTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2,
                             coreNum),
-                    false, &Sum1Ledger, coreNum, ub);
+                    false, &Sum1Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1Sum1PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
+                    &Sum1Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_phi
@@ -1522,13 +1537,15 @@ inline bool FitSum2Part(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum2PartDTile = Checked(16);
     s.sum2PartITile = Checked(1);
+    s.sum2PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum2PartDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), s.D), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), 128), false,
                     &Sum2PartLedger, coreNum, ub) &&
            Maximise(s, &Sizes::sum2PartITile, MinOf(s.n, 4095), 1,
                     CeilDiv(s.n * CeilDiv(s.D, s.sum2PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
-                    &Sum2PartLedger, coreNum, ub);
+                    &Sum2PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum2PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2
@@ -1537,10 +1554,13 @@ inline bool FitSum2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum2DTile = Checked(8);
     s.sum2ITile = Checked(1);
+    s.sum2Sum2PartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum2DTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), s.D), false,
                     &Sum2Ledger, coreNum, ub) &&
            Maximise(s, &Sizes::sum2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.sum2DTile), coreNum), false,
+                    &Sum2Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
                     &Sum2Ledger, coreNum, ub);
 }
 
@@ -4543,14 +4563,18 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.dxgTTile = s.dxgTTile.value;
     data.sum1PartDTile = s.sum1PartDTile.value;
     data.sum1PartKTile = s.sum1PartKTile.value;
+    data.sum1PartTTile = s.sum1PartTTile.value;
     data.sum1DTile = s.sum1DTile.value;
     data.sum1KTile = s.sum1KTile.value;
+    data.sum1Sum1PartAxisTile = s.sum1Sum1PartAxisTile.value;
     data.gradPhiDTile = s.gradPhiDTile.value;
     data.gradPhiKTile = s.gradPhiKTile.value;
     data.sum2PartDTile = s.sum2PartDTile.value;
     data.sum2PartITile = s.sum2PartITile.value;
+    data.sum2PartTTile = s.sum2PartTTile.value;
     data.sum2DTile = s.sum2DTile.value;
     data.sum2ITile = s.sum2ITile.value;
+    data.sum2Sum2PartAxisTile = s.sum2Sum2PartAxisTile.value;
     data.gradPhiITile = s.gradPhiITile.value;
     data.dmixWsStart = s.dmixWsStart.value;
     data.dzWsStart = s.dzWsStart.value;

@@ -23,6 +23,7 @@ public:
         sum1KTile_ = tiling.sum1KTile;
         sum1KTiles_ = tiling.sum1KTiles;
         sum1Per_ = tiling.sum1Per;
+        sum1Sum1PartAxisTile_ = tiling.sum1Sum1PartAxisTile;
         sum1Work_ = tiling.sum1Work;
         sum_1WsStart_ = tiling.sum_1WsStart;
         sum_1_partWsStart_ = tiling.sum_1_partWsStart;
@@ -31,7 +32,7 @@ public:
                                    D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         sum_1_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_partWsStart_),
                                         D_ * n_ * n_ * n_ * sum_1_part_count_ + D_ * n_ * n_ * sum_1_part_count_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, sum1DTile_ * sum1KTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, sum1DTile_ * sum1KTile_ * sum1Sum1PartAxisTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, sum1DTile_ * sum1KTile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum1DTile_ * sum1KTile_ * 4);
         pipe->InitBuffer(calc1Buf_, sum1DTile_ * sum1KTile_ * 4);
@@ -49,21 +50,69 @@ public:
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * kCount);
-            for (int64_t sum_1_part_axis = 0; sum_1_part_axis < sum_1_part_count_; ++sum_1_part_axis) {
+            for (int64_t sum_1_part_axisStart = 0; sum_1_part_axisStart < sum_1_part_count_;
+                 sum_1_part_axisStart += sum1Sum1PartAxisTile_) {
+                const int64_t sum_1_part_axisCount =
+                    MinOf(sum1Sum1PartAxisTile_, sum_1_part_count_ - sum_1_part_axisStart);
                 AscendC::LocalTensor<float> sum_1_partWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(
-                    sum_1_partWsIn,
-                    sum_1_partWsGm_[D_ * n_ * n_ * n_ * sum_1_part_axis + D_ * n_ * n_ * sum_1_part_axis * 2 +
-                                    D_ * kStart * n_ + D_ * i + dStart],
-                    AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                for (int64_t k = 0; k < kCount; ++k) {
+                    AscendC::DataCopyPad(
+                        sum_1_partWsIn[dPitch * k * sum_1_part_axisCount],
+                        sum_1_partWsGm_[D_ * n_ * n_ * n_ * sum_1_part_axisStart +
+                                        D_ * n_ * n_ * sum_1_part_axisStart * 2 + D_ * kStart * n_ + D_ * k * n_ +
+                                        D_ * i + dStart],
+                        AscendC::DataCopyExtParams(sum_1_part_axisCount, dCount * 4,
+                                                   D_ * n_ * n_ * n_ * 4 + D_ * n_ * n_ * 8 - dCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                }
                 in0Queue_.EnQue(sum_1_partWsIn);
                 sum_1_partWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> copied = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(copied, sum_1_partWsIn, 1.0f, dPitch * kCount);
+                for (int64_t k = 0; k < kCount; ++k) {
+                    AscendC::Muls(sum[dPitch * k], sum_1_partWsIn[dPitch * k * sum_1_part_axisCount], 1.0f, dPitch);
+                }
+                if (dPitch <= sum_1_part_axisCount * 64 - 64 && dPitch <= 2040) {
+                    for (int64_t k = 0; k < kCount; ++k) {
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first = 0; first < sum_1_part_axisCount - 1; first += 255) {
+                                VectorBarrier();
+                                AscendC::Add(
+                                    sum[dPitch * k + col],
+                                    sum_1_partWsIn[dPitch * k * sum_1_part_axisCount + dPitch * first + col + dPitch],
+                                    sum[dPitch * k + col], MinOf(64, dPitch - col),
+                                    MinOf(255, sum_1_part_axisCount - first - 1),
+                                    AscendC::BinaryRepeatParams(1, 1, 1, 0, (dPitch / 8), 0));
+                            }
+                        }
+                    }
+                } else {
+                    for (int64_t sum_1_part_axis = 1; sum_1_part_axis < sum_1_part_axisCount; ++sum_1_part_axis) {
+                        if (dPitch <= kCount * 64 && dPitch <= 2040 && dPitch * sum_1_part_axisCount <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                                for (int64_t first1 = 0; first1 < kCount; first1 += 255) {
+                                    AscendC::Add(sum[dPitch * first1 + col1], sum[dPitch * first1 + col1],
+                                                 sum_1_partWsIn[dPitch * first1 * sum_1_part_axisCount +
+                                                                dPitch * sum_1_part_axis + col1],
+                                                 MinOf(64, dPitch - col1), MinOf(255, kCount - first1),
+                                                 AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
+                                                                             ((dPitch * sum_1_part_axisCount) / 8)));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t k = 0; k < kCount; ++k) {
+                                AscendC::Add(
+                                    sum[dPitch * k], sum[dPitch * k],
+                                    sum_1_partWsIn[dPitch * k * sum_1_part_axisCount + dPitch * sum_1_part_axis],
+                                    dPitch);
+                            }
+                        }
+                    }
+                }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, copied, dPitch * kCount);
+                AscendC::Add(sumAcc, sumAcc, sum, dPitch * kCount);
                 in0Queue_.FreeTensor(sum_1_partWsIn);
             }
             AscendC::LocalTensor<float> sum_1WsOut = out0Queue_.AllocTensor<float>();
@@ -83,7 +132,7 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1_partWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // copied
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
     AscendC::GlobalTensor<float> sum_1WsGm_;
     AscendC::GlobalTensor<float> sum_1_partWsGm_;
     int64_t blockIdx_;
@@ -94,6 +143,7 @@ private:
     int64_t sum1KTile_;
     int64_t sum1KTiles_;
     int64_t sum1Per_;
+    int64_t sum1Sum1PartAxisTile_;
     int64_t sum1Work_;
     int64_t sum_1WsStart_;
     int64_t sum_1_partWsStart_;

@@ -27,23 +27,26 @@ public:
         sum1PartKTile_ = tiling.sum1PartKTile;
         sum1PartKTiles_ = tiling.sum1PartKTiles;
         sum1PartPer_ = tiling.sum1PartPer;
+        sum1PartTTile_ = tiling.sum1PartTTile;
         sum1PartWork_ = tiling.sum1PartWork;
         sum_1_partWsStart_ = tiling.sum_1_partWsStart;
         sum_1_part_count_ = tiling.sum_1_part_count;
         sum_1_part_length_ = tiling.sum_1_part_length;
-        ceilSum1PartKTileBy16_ = CeilDiv(sum1PartKTile_, 16);
+        ceilSum1PartTTileBy16_ = CeilDiv(sum1PartTTile_, 16);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
         sum_1_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_partWsStart_),
                                         D_ * n_ * n_ * n_ * sum_1_part_count_ + D_ * n_ * n_ * sum_1_part_count_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, ceilSum1PartKTileBy16_ * 64);
-        pipe->InitBuffer(in1Queue_, 2, sum1PartDTile_ * 2);
+        pipe->InitBuffer(in0Queue_, 2, sum1PartTTile_ * CeilDiv(sum1PartKTile_, 8) * 32);
+        pipe->InitBuffer(in1Queue_, 2, sum1PartDTile_ * sum1PartTTile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, sum1PartDTile_ * sum1PartKTile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum1PartDTile_ * sum1PartKTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, sum1PartDTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, sum1PartDTile_ * sum1PartKTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, ceilSum1PartKTileBy16_ * 512);
+        pipe->InitBuffer(calc1Buf_, ceilSum1PartTTileBy16_ * sum1PartKTile_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilSum1PartTTileBy16_ * 64);
+        pipe->InitBuffer(calc3Buf_, sum1PartDTile_ * sum1PartTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, sum1PartDTile_ * sum1PartKTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, ceilSum1PartTTileBy16_ * sum1PartKTile_ * 512);
     }
 
     __aicore__ inline void Process()
@@ -51,11 +54,15 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, sum1PartDTile_ * sum1PartKTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, sum1PartDTile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilSum1PartTTileBy16_ * sum1PartKTile_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, sum1PartDTile_ * sum1PartKTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilSum1PartTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilSum1PartKTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, sum1PartDTile_ * sum1PartTTile_);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, sum1PartDTile_ * sum1PartKTile_);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilSum1PartTTileBy16_ * sum1PartKTile_ * 128);
         for (int64_t item = blockIdx_ * sum1PartPer_;
              item < MinOf(sum1PartWork_, blockIdx_ * sum1PartPer_ + sum1PartPer_); ++item) {
             const int64_t dStart = sum1PartDTile_ * (item % sum1PartDTiles_);
@@ -68,56 +75,80 @@ public:
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * kCount);
-            for (int64_t t = sum_1_part_axis * sum_1_part_length_;
-                 t < MinOf(T_, sum_1_part_axis * sum_1_part_length_ + sum_1_part_length_); ++t) {
+            for (int64_t tStart = sum_1_part_axis * sum_1_part_length_;
+                 tStart < MinOf(T_, sum_1_part_axis * sum_1_part_length_ + sum_1_part_length_);
+                 tStart += sum1PartTTile_) {
+                const int64_t tCount = MinOf(
+                    sum1PartTTile_, MinOf(T_, sum_1_part_axis * sum_1_part_length_ + sum_1_part_length_) - tStart);
                 AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(dmixWsIn, dmixWsGm_[n_ * n_ * t + n_ * t * 2 + kStart],
-                                     AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(
-                                         true, 0, RoundUp(kCount, 16) - CeilDiv(kCount, 8) * 8, static_cast<float>(0)));
+                AscendC::DataCopyPad(
+                    dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2 + kStart],
+                    AscendC::DataCopyExtParams(tCount, kCount * 4, n_ * n_ * 4 + n_ * 8 - kCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(dmixWsIn);
                 dmixWsIn = in0Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> dmixWsTile = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc2Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), RoundUp(tCount, 16));
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(tCount - 1), RoundUp(tCount, 16));
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(kCount, 8) * 32), RoundUp(tCount, 16));
+                VectorBarrier();
+                for (int64_t k = 0; k < kCount; ++k) {
+                    AscendC::Gather(dmixWsTile[RoundUp(tCount, 16) * k], dmixWsIn, offsets.ReinterpretCast<uint32_t>(),
+                                    k * 4, RoundUp(tCount, 16));
+                }
+                in0Queue_.FreeTensor(dmixWsIn);
                 AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * i + dStart],
-                                     AscendC::DataCopyExtParams(1, dCount * 2, 0, 0, 0),
+                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in1Queue_.EnQue(xIn);
                 xIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch);
+                AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
                 in1Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
-                for (int64_t block = 0; block < CeilDiv(kCount, 16) * 2; block += 255) {
-                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, CeilDiv(kCount, 16) * 2 - block),
+                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum, 0.0f, dPitch * kCount);
+                AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block = 0; block < kCount * CeilDiv(tCount, 16) * 2; block += 255) {
+                    AscendC::Brcb(spread[block * 64], dmixWsTile[block * 8],
+                                  MinOf(255, kCount * CeilDiv(tCount, 16) * 2 - block),
                                   AscendC::BrcbRepeatParams(1, 8));
                 }
-                if (dPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first = 0; first < kCount; first += 255) {
-                            AscendC::Mul(tmp[dPitch * first + col], spread[first * 8], xTile[col],
-                                         MinOf(64, dPitch - col), MinOf(255, kCount - first),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, 0));
+                for (int64_t t = 0; t < tCount; ++t) {
+                    if (dPitch <= 2040 && CeilDiv(tCount, 16) * 128 <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first = 0; first < kCount; first += 255) {
+                                AscendC::MulAddDst(
+                                    sum[dPitch * first + col], spread[first * CeilDiv(tCount, 16) * 128 + t * 8],
+                                    xTile[dPitch * t + col], MinOf(64, dPitch - col), MinOf(255, kCount - first),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), RoundUp(tCount, 16), 0));
+                            }
                         }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t k = 0; k < kCount; ++k) {
-                        for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[dPitch * k + start * 64], spread[k * 8], xTile[start * 64], 64,
-                                         MinOf(255, (dPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[dPitch * k + (dPitch / 64) * 64], spread[k * 8], xTile[(dPitch / 64) * 64],
-                                         dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                    } else {
+                        VectorBarrier();
+                        for (int64_t k = 0; k < kCount; ++k) {
+                            for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                AscendC::MulAddDst(
+                                    sum[dPitch * k + start * 64], spread[k * CeilDiv(tCount, 16) * 128 + t * 8],
+                                    xTile[dPitch * t + start * 64], 64, MinOf(255, (dPitch / 64) - start),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(sum[dPitch * k + (dPitch / 64) * 64],
+                                                   spread[k * CeilDiv(tCount, 16) * 128 + t * 8],
+                                                   xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64,
+                                                   1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
                         }
                     }
                 }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, tmp, dPitch * kCount);
-                in0Queue_.FreeTensor(dmixWsIn);
+                AscendC::Add(sumAcc, sumAcc, sum, dPitch * kCount);
             }
             AscendC::LocalTensor<float> sum_1_partWsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
@@ -139,9 +170,11 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1_partWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dmixWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
     AscendC::GlobalTensor<float> sum_1_partWsGm_;
@@ -155,11 +188,12 @@ private:
     int64_t sum1PartKTile_;
     int64_t sum1PartKTiles_;
     int64_t sum1PartPer_;
+    int64_t sum1PartTTile_;
     int64_t sum1PartWork_;
     int64_t sum_1_partWsStart_;
     int64_t sum_1_part_count_;
     int64_t sum_1_part_length_;
-    int64_t ceilSum1PartKTileBy16_;
+    int64_t ceilSum1PartTTileBy16_;
 };
 
 /// The stage from start to end.

@@ -22,6 +22,7 @@ public:
         sum2DTiles_ = tiling.sum2DTiles;
         sum2ITile_ = tiling.sum2ITile;
         sum2Per_ = tiling.sum2Per;
+        sum2Sum2PartAxisTile_ = tiling.sum2Sum2PartAxisTile;
         sum2Work_ = tiling.sum2Work;
         sum_2WsStart_ = tiling.sum_2WsStart;
         sum_2_partWsStart_ = tiling.sum_2_partWsStart;
@@ -29,7 +30,7 @@ public:
         sum_2WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2WsStart_), D_ * n_);
         sum_2_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2_partWsStart_),
                                         D_ * n_ * sum_2_part_count_);
-        pipe->InitBuffer(in0Queue_, 2, sum2DTile_ * sum2ITile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, sum2DTile_ * sum2ITile_ * sum2Sum2PartAxisTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, sum2DTile_ * sum2ITile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum2DTile_ * sum2ITile_ * 4);
         pipe->InitBuffer(calc1Buf_, sum2DTile_ * sum2ITile_ * 4);
@@ -46,18 +47,51 @@ public:
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * iCount);
-            for (int64_t sum_2_part_axis = 0; sum_2_part_axis < sum_2_part_count_; ++sum_2_part_axis) {
+            for (int64_t sum_2_part_axisStart = 0; sum_2_part_axisStart < sum_2_part_count_;
+                 sum_2_part_axisStart += sum2Sum2PartAxisTile_) {
+                const int64_t sum_2_part_axisCount =
+                    MinOf(sum2Sum2PartAxisTile_, sum_2_part_count_ - sum_2_part_axisStart);
                 AscendC::LocalTensor<float> sum_2_partWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(sum_2_partWsIn, sum_2_partWsGm_[D_ * n_ * sum_2_part_axis + D_ * iStart + dStart],
-                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(
+                        sum_2_partWsIn[dPitch * i * sum_2_part_axisCount],
+                        sum_2_partWsGm_[D_ * n_ * sum_2_part_axisStart + D_ * iStart + D_ * i + dStart],
+                        AscendC::DataCopyExtParams(sum_2_part_axisCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                }
                 in0Queue_.EnQue(sum_2_partWsIn);
                 sum_2_partWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> copied = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(copied, sum_2_partWsIn, 1.0f, dPitch * iCount);
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Muls(sum[dPitch * i], sum_2_partWsIn[dPitch * i * sum_2_part_axisCount], 1.0f, dPitch);
+                }
+                if (dPitch <= sum_2_part_axisCount * 64 - 64 && dPitch <= 2040) {
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first = 0; first < sum_2_part_axisCount - 1; first += 255) {
+                                VectorBarrier();
+                                AscendC::Add(
+                                    sum[dPitch * i + col],
+                                    sum_2_partWsIn[dPitch * i * sum_2_part_axisCount + dPitch * first + col + dPitch],
+                                    sum[dPitch * i + col], MinOf(64, dPitch - col),
+                                    MinOf(255, sum_2_part_axisCount - first - 1),
+                                    AscendC::BinaryRepeatParams(1, 1, 1, 0, (dPitch / 8), 0));
+                            }
+                        }
+                    }
+                } else {
+                    for (int64_t sum_2_part_axis = 1; sum_2_part_axis < sum_2_part_axisCount; ++sum_2_part_axis) {
+                        VectorBarrier();
+                        for (int64_t i = 0; i < iCount; ++i) {
+                            AscendC::Add(sum[dPitch * i], sum[dPitch * i],
+                                         sum_2_partWsIn[dPitch * i * sum_2_part_axisCount + dPitch * sum_2_part_axis],
+                                         dPitch);
+                        }
+                    }
+                }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, copied, dPitch * iCount);
+                AscendC::Add(sumAcc, sumAcc, sum, dPitch * iCount);
                 in0Queue_.FreeTensor(sum_2_partWsIn);
             }
             AscendC::LocalTensor<float> sum_2WsOut = out0Queue_.AllocTensor<float>();
@@ -77,7 +111,7 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_2_partWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_2WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // copied
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
     AscendC::GlobalTensor<float> sum_2WsGm_;
     AscendC::GlobalTensor<float> sum_2_partWsGm_;
     int64_t blockIdx_;
@@ -87,6 +121,7 @@ private:
     int64_t sum2DTiles_;
     int64_t sum2ITile_;
     int64_t sum2Per_;
+    int64_t sum2Sum2PartAxisTile_;
     int64_t sum2Work_;
     int64_t sum_2WsStart_;
     int64_t sum_2_partWsStart_;

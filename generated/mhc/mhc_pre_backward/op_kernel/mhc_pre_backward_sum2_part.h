@@ -27,6 +27,7 @@ public:
         sum2PartITile_ = tiling.sum2PartITile;
         sum2PartITiles_ = tiling.sum2PartITiles;
         sum2PartPer_ = tiling.sum2PartPer;
+        sum2PartTTile_ = tiling.sum2PartTTile;
         sum2PartWork_ = tiling.sum2PartWork;
         sum_2_partWsStart_ = tiling.sum_2_partWsStart;
         sum_2_part_count_ = tiling.sum_2_part_count;
@@ -35,11 +36,12 @@ public:
         dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
         sum_2_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2_partWsStart_),
                                         D_ * n_ * sum_2_part_count_);
-        pipe->InitBuffer(in0Queue_, 2, sum2PartDTile_ * sum2PartITile_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, sum2PartDTile_ * sum2PartITile_ * 2);
+        pipe->InitBuffer(in0Queue_, 2, sum2PartDTile_ * sum2PartITile_ * sum2PartTTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, sum2PartDTile_ * sum2PartITile_ * sum2PartTTile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, sum2PartDTile_ * sum2PartITile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum2PartDTile_ * sum2PartITile_ * 4);
-        pipe->InitBuffer(calc1Buf_, sum2PartDTile_ * sum2PartITile_ * 4);
+        pipe->InitBuffer(calc1Buf_, sum2PartDTile_ * sum2PartITile_ * sum2PartTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, sum2PartDTile_ * sum2PartITile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -47,7 +49,9 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, sum2PartDTile_ * sum2PartITile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, sum2PartDTile_ * sum2PartITile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, sum2PartDTile_ * sum2PartITile_ * sum2PartTTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, sum2PartDTile_ * sum2PartITile_);
         for (int64_t item = blockIdx_ * sum2PartPer_;
              item < MinOf(sum2PartWork_, blockIdx_ * sum2PartPer_ + sum2PartPer_); ++item) {
             const int64_t dStart = sum2PartDTile_ * (item % sum2PartDTiles_);
@@ -59,29 +63,45 @@ public:
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * iCount);
-            for (int64_t t = sum_2_part_axis * sum_2_part_length_;
-                 t < MinOf(T_, sum_2_part_axis * sum_2_part_length_ + sum_2_part_length_); ++t) {
+            for (int64_t tStart = sum_2_part_axis * sum_2_part_length_;
+                 tStart < MinOf(T_, sum_2_part_axis * sum_2_part_length_ + sum_2_part_length_);
+                 tStart += sum2PartTTile_) {
+                const int64_t tCount = MinOf(
+                    sum2PartTTile_, MinOf(T_, sum_2_part_axis * sum_2_part_length_ + sum_2_part_length_) - tStart);
                 AscendC::LocalTensor<float> dxgWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
-                                                                          static_cast<float>(0)));
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(dxgWsIn[dPitch * i * tCount],
+                                         dxgWsGm_[D_ * n_ * tStart + D_ * iStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                              static_cast<float>(0)));
+                }
                 in0Queue_.EnQue(dxgWsIn);
                 dxgWsIn = in0Queue_.DeQue<float>();
                 AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                     AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(xIn[dPitch * i * tCount],
+                                         xGm_[D_ * n_ * tStart + D_ * iStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                }
                 in1Queue_.EnQue(xIn);
                 xIn = in1Queue_.DeQue<Element>();
                 AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount * tCount);
                 in1Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<float> sum = calc2Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Mul(xTile, dxgWsIn, xTile, dPitch * iCount);
+                AscendC::Duplicate<float>(sum, 0.0f, dPitch * iCount);
+                for (int64_t t = 0; t < tCount; ++t) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::MulAddDst(sum[dPitch * i], dxgWsIn[dPitch * i * tCount + dPitch * t],
+                                           xTile[dPitch * i * tCount + dPitch * t], dPitch);
+                    }
+                }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, xTile, dPitch * iCount);
+                AscendC::Add(sumAcc, sumAcc, sum, dPitch * iCount);
                 in0Queue_.FreeTensor(dxgWsIn);
             }
             AscendC::LocalTensor<float> sum_2_partWsOut = out0Queue_.AllocTensor<float>();
@@ -103,6 +123,7 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_2_partWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> dxgWsGm_;
     AscendC::GlobalTensor<float> sum_2_partWsGm_;
@@ -116,6 +137,7 @@ private:
     int64_t sum2PartITile_;
     int64_t sum2PartITiles_;
     int64_t sum2PartPer_;
+    int64_t sum2PartTTile_;
     int64_t sum2PartWork_;
     int64_t sum_2_partWsStart_;
     int64_t sum_2_part_count_;

@@ -39,14 +39,18 @@ struct MhcPreBackwardTilingData {
     int64_t dxgTTile;
     int64_t sum1PartDTile;
     int64_t sum1PartKTile;
+    int64_t sum1PartTTile;
     int64_t sum1DTile;
     int64_t sum1KTile;
+    int64_t sum1Sum1PartAxisTile;
     int64_t gradPhiDTile;
     int64_t gradPhiKTile;
     int64_t sum2PartDTile;
     int64_t sum2PartITile;
+    int64_t sum2PartTTile;
     int64_t sum2DTile;
     int64_t sum2ITile;
+    int64_t sum2Sum2PartAxisTile;
     int64_t gradPhiITile;
     int64_t dmixWsStart;
     int64_t dzWsStart;
