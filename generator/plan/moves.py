@@ -2,8 +2,8 @@
 
 Three ways, from fast to general. *Direct*: the tile's last axis is contiguous in memory, rows become blocks of one
 DataCopyPad. *Gathered*: another axis is contiguous; what lies gap-free is copied whole and permuted in UB by
-Gather. *Checked*: an index can leave the tensor; each row loads the part that exists, and a clamped Gather lets the
-lanes outside fall on a sentinel that holds the value outside.
+Gather. *Checked*: an index can leave the tensor; each row loads the part that exists, its padding is the value outside, or
+a clamped Gather lets the lanes outside fall on a sentinel that holds it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from generator.plan.elementwise import fill
 from generator.plan.memory import Footprint, GmRef, contiguous_run, footprint, strided_rows
 from generator.plan.tiles import BLOCK_COUNT, SIZES, Context, Dim, Tile, capacity
-from generator.plan.tree import Call, Cond, CType, Enum, Float, FloatConst, Get, Global, Int, Scalar, Struct
+from generator.plan.tree import Access, Arg, Call, Cond, CType, Enum, Float, FloatConst, Get, Global, Int, Scalar, Struct
 from generator.spec.integer import IntExpr, const, floor_div, max_of, min_of, product, round_up, sym
 
 __all__ = ["convert", "gather_table", "load", "load_dense"]
@@ -305,6 +305,38 @@ def _valid_lanes(index: IntExpr, lane: str, extent: IntExpr) -> tuple[IntExpr, I
     return floor_div(rest - extent + back, back), floor_div(rest + back, back)
 
 
+def _load_shifted(
+    ctx: Context, gm: GmRef, base: IntExpr, out: Tile, into: IntExpr, row_index: list[IntExpr],
+    last: Dim, low: IntExpr, high: IntExpr, count: IntExpr, outside: Scalar,
+) -> None:  # fmt: skip
+    """Lanes [low, high) of a row from contiguous elements: the copy pads their blocks with the value outside, whole blocks
+    before and after are filled."""
+    p, pitch = grain(gm.ctype), out.pitch
+    first, end = ctx.let("firstLane", floor_div(low, p) * p), ctx.let("endLane", round_up(high, p))
+    dims = (Dim("blocks", end - first, last.cap),)
+    raw = ctx.alloc("vecin", f"{gm.name}In", dims, gm.ctype, capacity(dims, p, gm.ctype), p)
+    zero = const(0)
+    sizes = ((const(1), "uint16_t"), (count * SIZES[gm.ctype], "uint32_t"), (zero, "uint32_t"), (zero, "uint32_t"), (zero, "uint32_t"))
+    value = outside if gm.ctype == "float" else zero
+    padding = ((True, "bool"), (low - first, "uint8_t"), (end - high, "uint8_t"), (value, gm.ctype))
+    args = (raw.at(), Global(gm.name, base), Struct("DataCopyExtParams", sizes), Struct("DataCopyPadExtParams", padding, gm.ctype))
+    ctx.emit(Call("DataCopyPad", args, "MTE2"))
+    ctx.hand_over(raw)
+
+    def piece(part: int) -> Access:
+        whole = out.access(row_index)
+        return Access(whole.tensor, whole.layout, (*whole.index[:-1], const(part)))
+
+    mode = _FLOATING.get(gm.ctype)
+    how: tuple[Arg, ...] = (_ONE, Int(end - first)) if mode is None else (Enum(f"RoundMode::{mode}"), Int(end - first, "uint32_t"))
+    ctx.call("Muls" if mode is None else "Cast", (out.at(into + first), raw.at(), *how), (raw.access(),), (piece(0),))
+    ctx.free(raw)
+    for part, (start, length) in enumerate(((zero, first), (end, pitch - end)), 1):
+        with ctx.collect() as edge:
+            ctx.call("Duplicate", (out.at(into + start), Float(outside), Int(length)), (), (piece(part),), ("float",))
+        ctx.branch((Cond(">", length, zero),), edge, [])
+
+
 def _load_valid(
     ctx: Context, gm: GmRef, fp: Footprint, out: Tile, into: IntExpr, row_index: list[IntExpr],
     last: Dim | None, low: IntExpr, high: IntExpr, count: IntExpr, outside: Scalar,
@@ -314,6 +346,10 @@ def _load_valid(
     for d in out.rows:
         base = base + sym(d.key) * fp.steps[d.key]
     step = fp.steps[last.key] if last is not None else const(1)
+    padded = gm.ctype == "float" or (gm.ctype in ("half", "bfloat16_t") and outside == FloatConst(0.0))
+    if last is not None and step.value == 1 and padded:
+        _load_shifted(ctx, gm, base + low, out, into, row_index, last, low, high, count, outside)
+        return
     backwards = bool(step.terms) and all(c < 0 for _, c in step.terms)
     size = -step if backwards else step
     base = base + step * (high - 1 if backwards else low)
@@ -336,14 +372,14 @@ def _load_valid(
             data_in(ctx, gm, base + first * size, raw, first * p, n, const(SIZES[gm.ctype]), gap)
     ctx.hand_over(raw)
     room = Dim("guarded", round_up(cap * unit, 8) + 2 * lead, round_up(cap * unit, 8) + 2 * lead)
-    padded = ctx.tile("padded", (room,), align=8)
-    fill(ctx, padded.view(), outside)
+    middle = ctx.tile("padded", (room,), align=8)
+    fill(ctx, middle.view(), outside)
     moved = count * unit
     values = raw
     if gm.ctype != "float":
         values = ctx.tile("values", raw.dims, align=p)
         convert(ctx, values, raw)
-    ctx.call("Muls", (padded.at(lead), values.at(), _ONE, Int(moved)), (values.access(),), (padded.access(),))
+    ctx.call("Muls", (middle.at(lead), values.at(), _ONE, Int(moved)), (values.access(),), (middle.access(),))
     if values is not raw:
         ctx.release(values)
     ctx.free(raw)
@@ -357,6 +393,6 @@ def _load_valid(
         _int_op(ctx, "Adds", table, count - 1, pitch)
     _int_op(ctx, "Muls", table, const(4 * unit), pitch)
     _int_op(ctx, "Adds", table, const(4 * lead), pitch)
-    gather(ctx, out, into, padded, table, const(0), pitch, row_index)
+    gather(ctx, out, into, middle, table, const(0), pitch, row_index)
     ctx.release(table)
-    ctx.release(padded)
+    ctx.release(middle)

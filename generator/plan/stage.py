@@ -32,7 +32,7 @@ from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, 
 __all__ = ["BuiltStage", "build_stage", "stage_ledger"]
 
 LEAST_LANES: Final = 64  # one repeat: fewer lanes cost the same instruction time and shorter transfers (facts.md E.3, E.5)
-
+MANY_ROWS: Final = 64  # rows beside which a wider tile saves no instruction: their start is hidden (facts.md E.3: 24 repeats and more)
 
 T = TypeVar("T")
 _Tiled = tuple[Bound, IntExpr, IntExpr]  # an axis, its tile, the number of its tiles
@@ -214,16 +214,18 @@ class _StageBuilder(Body):
         return count, tiled
 
     def narrow(self, lane: Bound) -> IntExpr:
-        """How many lanes leave room for rows, where rows are the repeats of instructions: short rows where products are added up
-        row by row, longer ones where values are spread along rows; any number elsewhere."""
+        """How many lanes leave room for rows, where rows are the repeats of instructions, because values are spread along rows or
+        products added up row by row: as few as two repeats take, more where there are not many rows; any number elsewhere."""
         row = self.roles.row
-        spread = added = False
+        if row is None:
+            return extent_of(lane)
         for s in flat(self.group.statements):
-            if row is None or not {row.name, lane.name} <= {b.name for b in s.axes}:
+            if not {row.name, lane.name} <= {b.name for b in s.axes}:
                 continue
-            spread |= any(row.name in symbols(ld) and lane.name not in symbols(ld) for ld in loads(s.value))
-            added |= isinstance(s, Red) and self.addable(s, [b.name for b in s.reduced]) is not None
-        return const(2 * LEAST_LANES) if added or spread else extent_of(lane)
+            spread = any(row.name in symbols(ld) and lane.name not in symbols(ld) for ld in loads(s.value))
+            if spread or (isinstance(s, Red) and self.addable(s, [b.name for b in s.reduced]) is not None):
+                return max_of(ceil_div(const(MANY_ROWS * 2 * LEAST_LANES), extent_of(row)), 2 * LEAST_LANES)
+        return extent_of(lane)
 
     def decode(self, item: IntExpr, tiled: Sequence[_Tiled], outer: Sequence[Bound]) -> set[str]:
         """Locals for the tile starts and the outer axes of one work item; the names it introduces."""

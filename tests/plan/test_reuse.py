@@ -110,3 +110,23 @@ def test_rows_of_a_column_sum_come_in_chunks_whatever_their_length(b: int, rows:
     (lanes, chunk) = part.tiles.values()
     assert lanes == b
     assert chunk >= rows
+
+
+CAUSAL = "y[a, b] = sum[k: n](x[a, b + k - n + 1] * w[a, k])"
+
+
+def test_a_window_that_leaves_its_tensor_is_loaded_by_copies_that_pad() -> None:
+    made = alternatives({"x": ("in", "A, B"), "w": ("in", "A, n"), "y": ("out", "A, B")}, CAUSAL)["full"]
+    apis = [c.api for s in made.stages for c in calls(s.body)]
+    assert "Gather" not in apis
+    assert "CreateVecIndex" not in apis
+
+
+def test_few_rows_leave_the_lanes_long() -> None:
+    made = alternatives({"x": ("in", "A, B"), "g": ("in", "A"), "y": ("out", "A, B")}, "y[a, b] = x[a, b] * g[a]")["full"]
+    found = {}
+    for rows in (1, 2, 4096):
+        solved = solve(made, {"A": rows, "B": 4096}, 1, UB["Ascend910B"])
+        assert not isinstance(solved, str), solved
+        found[rows] = next(v for k, v in solved.stages[0].tiles.items() if k.endswith("BTile"))
+    assert found == {1: 4096, 2: 4096, 4096: 128}

@@ -104,10 +104,8 @@ inline Checked YLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 4, 32) * 64;   // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc0: sum_1Tile
     bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc1: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc2: padded
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc3: lanes
-    bytes = bytes + CeilDiv(s.K, 8) * 256;                       // calc4: spread
-    bytes = bytes + 256;                                         // calc5: spread
+    bytes = bytes + CeilDiv(s.K, 8) * 256;                       // calc2: spread
+    bytes = bytes + 256;                                         // calc3: spread
     return bytes;
 }
 
@@ -122,10 +120,8 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 4, 32) * 64;  // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc0: sumAcc
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc3: lanes
-    bytes = bytes + 256;                                        // calc4: spread
-    bytes = bytes + 256;                                        // calc5: spread
+    bytes = bytes + 256;                                        // calc2: spread
+    bytes = bytes + 256;                                        // calc3: spread
     return bytes;
 }
 
@@ -140,9 +136,7 @@ inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 4, 32) * 64;   // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc0: sum_1Tile
     bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc1: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc2: padded
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc3: lanes
-    bytes = bytes + CeilDiv(s.K, 8) * 256;                       // calc4: spread
+    bytes = bytes + CeilDiv(s.K, 8) * 256;                       // calc2: spread
     return bytes;
 }
 
@@ -157,9 +151,7 @@ inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 4, 32) * 64;  // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc0: sumAcc
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc3: lanes
-    bytes = bytes + 256;                                        // calc4: spread
+    bytes = bytes + 256;                                        // calc2: spread
     return bytes;
 }
 
@@ -177,11 +169,8 @@ inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
     bytes = bytes + 64;                                          // calc1: biasTile
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc2: sum_1Tile
     bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc3: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc4: padded
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc5: values
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc6: lanes
-    bytes = bytes + CeilDiv(s.K, 16) * 512;                      // calc7: spread
-    bytes = bytes + 512;                                         // calc8: spread
+    bytes = bytes + CeilDiv(s.K, 16) * 512;                      // calc4: spread
+    bytes = bytes + 512;                                         // calc5: spread
     return bytes;
 }
 
@@ -197,12 +186,9 @@ inline Checked YLedger6(const Sizes &s, const Checked &coreNum)
     bytes = bytes + 64;                                         // calc0: biasTile
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc1: sumAcc
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc2: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc3: padded
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // calc4: values
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc5: lanes
-    bytes = bytes + 64;                                         // calc6: weightTile
-    bytes = bytes + 512;                                        // calc7: spread
-    bytes = bytes + 512;                                        // calc8: spread
+    bytes = bytes + 64;                                         // calc3: weightTile
+    bytes = bytes + 512;                                        // calc4: spread
+    bytes = bytes + 512;                                        // calc5: spread
     return bytes;
 }
 
@@ -218,10 +204,7 @@ inline Checked YLedger7(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.K, 16) * 64;                       // calc0: weightTile
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc1: sum_1Tile
     bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc2: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc3: padded
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc4: values
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc5: lanes
-    bytes = bytes + CeilDiv(s.K, 16) * 512;                      // calc6: spread
+    bytes = bytes + CeilDiv(s.K, 16) * 512;                      // calc3: spread
     return bytes;
 }
 
@@ -236,11 +219,8 @@ inline Checked YLedger8(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 2, 32) * 64;  // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc0: sumAcc
     bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // calc3: values
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc4: lanes
-    bytes = bytes + 64;                                         // calc5: weightTile
-    bytes = bytes + 512;                                        // calc6: spread
+    bytes = bytes + 64;                                         // calc2: weightTile
+    bytes = bytes + 512;                                        // calc3: spread
     return bytes;
 }
 
@@ -251,7 +231,8 @@ inline bool FitY(Sizes &s, const Chip &chip)
     s.yTTile = Checked(8);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 8,
+                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), false,
                     &YLedger, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger, coreNum, ub);
@@ -277,7 +258,8 @@ inline bool FitY3(Sizes &s, const Chip &chip)
     s.yTTile = Checked(8);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 8,
+                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), false,
                     &YLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger3, coreNum, ub);
@@ -303,7 +285,8 @@ inline bool FitY5(Sizes &s, const Chip &chip)
     s.yTTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 16,
+                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), false,
                     &YLedger5, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger5, coreNum, ub);
@@ -329,7 +312,8 @@ inline bool FitY7(Sizes &s, const Chip &chip)
     s.yTTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 16,
+                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), false,
                     &YLedger7, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger7, coreNum, ub);

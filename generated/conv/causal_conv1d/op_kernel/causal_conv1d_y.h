@@ -28,21 +28,18 @@ public:
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
         ceilKBy8_ = CeilDiv(K_, 8);
-        ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(weight), D_ * K_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), D_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), B_ * D_ * L_);
         pipe->InitBuffer(in0Queue_, 1, ceilKBy8_ * 32);
         pipe->InitBuffer(in1Queue_, 1, 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilYTTileBy8_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, CeilDiv(yTTile_, 8) * 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc0Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, K_ * yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilKBy8_ * 256);
-        pipe->InitBuffer(calc5Buf_, 256);
+        pipe->InitBuffer(calc2Buf_, ceilKBy8_ * 256);
+        pipe->InitBuffer(calc3Buf_, 256);
     }
 
     __aicore__ inline void Process()
@@ -64,13 +61,13 @@ public:
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in1Queue_.EnQue(biasIn);
             biasIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < ceilKBy8_; block += 255) {
                 AscendC::Brcb(spread[block * 64], weightIn[block * 8], MinOf(255, ceilKBy8_ - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread1 = calc3Buf_.Get<float>();
             AscendC::Brcb(spread1, biasIn, 1, AscendC::BrcbRepeatParams(1, 8));
             for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
                  tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
@@ -85,32 +82,25 @@ public:
                         const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
                         if (low < high) {
                             const int64_t valid = high - low;
+                            const int64_t firstLane = (low / 8) * 8;
+                            const int64_t endLane = RoundUp(high, 8);
                             AscendC::LocalTensor<float> xIn = in2Queue_.AllocTensor<float>();
                             AscendC::DataCopyPad(
                                 xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
                                 AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
-                                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                AscendC::DataCopyPadExtParams<float>(true, low - firstLane, endLane - high, 0.0f));
                             in2Queue_.EnQue(xIn);
                             xIn = in2Queue_.DeQue<float>();
-                            AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                            VectorBarrier();
-                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                            VectorBarrier();
-                            AscendC::Muls(padded[8], xIn, 1.0f, valid);
+                            AscendC::Muls(xTile[K_ * b * tPitch + k * tPitch + firstLane], xIn, 1.0f,
+                                          endLane - firstLane);
                             in2Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                            VectorBarrier();
-                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                            VectorBarrier();
-                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                            VectorBarrier();
-                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                            VectorBarrier();
-                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                            VectorBarrier();
-                            AscendC::Gather(xTile[K_ * b * tPitch + k * tPitch], padded,
-                                            lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                            if (firstLane > 0) {
+                                AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, firstLane);
+                            }
+                            if (tPitch - endLane > 0) {
+                                AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch + endLane], 0.0f,
+                                                          tPitch - endLane);
+                            }
                         } else {
                             AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, tPitch);
                         }
@@ -192,10 +182,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -212,7 +200,6 @@ private:
     int64_t yTTiles_;
     int64_t yWork_;
     int64_t ceilKBy8_;
-    int64_t ceilYTTileBy8_;
 };
 
 /// The stage from start to end.
@@ -243,20 +230,17 @@ public:
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
-        ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(weight), D_ * K_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), D_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), B_ * D_ * L_);
         pipe->InitBuffer(in0Queue_, 3, 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilYTTileBy8_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, CeilDiv(yTTile_, 8) * 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc0Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, 256);
-        pipe->InitBuffer(calc5Buf_, 256);
+        pipe->InitBuffer(calc2Buf_, 256);
+        pipe->InitBuffer(calc3Buf_, 256);
     }
 
     __aicore__ inline void Process()
@@ -273,7 +257,7 @@ public:
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(biasIn);
             biasIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread1 = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Brcb(spread1, biasIn, 1, AscendC::BrcbRepeatParams(1, 8));
             for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
@@ -292,31 +276,23 @@ public:
                         const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
                         if (low < high) {
                             const int64_t valid = high - low;
+                            const int64_t firstLane = (low / 8) * 8;
+                            const int64_t endLane = RoundUp(high, 8);
                             AscendC::LocalTensor<float> xIn = in1Queue_.AllocTensor<float>();
                             AscendC::DataCopyPad(
                                 xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
                                 AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
-                                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                AscendC::DataCopyPadExtParams<float>(true, low - firstLane, endLane - high, 0.0f));
                             in1Queue_.EnQue(xIn);
                             xIn = in1Queue_.DeQue<float>();
-                            AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                            VectorBarrier();
-                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                            VectorBarrier();
-                            AscendC::Muls(padded[8], xIn, 1.0f, valid);
+                            AscendC::Muls(xTile[b * tPitch + firstLane], xIn, 1.0f, endLane - firstLane);
                             in1Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                            VectorBarrier();
-                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                            VectorBarrier();
-                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                            VectorBarrier();
-                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                            VectorBarrier();
-                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                            VectorBarrier();
-                            AscendC::Gather(xTile[b * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                            if (firstLane > 0) {
+                                AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, firstLane);
+                            }
+                            if (tPitch - endLane > 0) {
+                                AscendC::Duplicate<float>(xTile[b * tPitch + endLane], 0.0f, tPitch - endLane);
+                            }
                         } else {
                             AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, tPitch);
                         }
@@ -326,7 +302,7 @@ public:
                                          AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                     in0Queue_.EnQue(weightIn);
                     weightIn = in0Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
                     AscendC::Brcb(spread, weightIn, 1, AscendC::BrcbRepeatParams(1, 8));
                     if (tPitch <= 2040) {
                         VectorBarrier();
@@ -400,10 +376,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -419,7 +393,6 @@ private:
     int64_t yTTile_;
     int64_t yTTiles_;
     int64_t yWork_;
-    int64_t ceilYTTileBy8_;
 };
 
 /// The stage from start to end.
@@ -451,18 +424,15 @@ public:
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
         ceilKBy8_ = CeilDiv(K_, 8);
-        ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(weight), D_ * K_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), B_ * D_ * L_);
         pipe->InitBuffer(in0Queue_, 1, ceilKBy8_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilYTTileBy8_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, CeilDiv(yTTile_, 8) * 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc0Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, K_ * yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilKBy8_ * 256);
+        pipe->InitBuffer(calc2Buf_, ceilKBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -479,7 +449,7 @@ public:
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(weightIn);
             weightIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < ceilKBy8_; block += 255) {
                 AscendC::Brcb(spread[block * 64], weightIn[block * 8], MinOf(255, ceilKBy8_ - block),
@@ -498,32 +468,25 @@ public:
                         const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
                         if (low < high) {
                             const int64_t valid = high - low;
+                            const int64_t firstLane = (low / 8) * 8;
+                            const int64_t endLane = RoundUp(high, 8);
                             AscendC::LocalTensor<float> xIn = in1Queue_.AllocTensor<float>();
                             AscendC::DataCopyPad(
                                 xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
                                 AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
-                                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                AscendC::DataCopyPadExtParams<float>(true, low - firstLane, endLane - high, 0.0f));
                             in1Queue_.EnQue(xIn);
                             xIn = in1Queue_.DeQue<float>();
-                            AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                            VectorBarrier();
-                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                            VectorBarrier();
-                            AscendC::Muls(padded[8], xIn, 1.0f, valid);
+                            AscendC::Muls(xTile[K_ * b * tPitch + k * tPitch + firstLane], xIn, 1.0f,
+                                          endLane - firstLane);
                             in1Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                            VectorBarrier();
-                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                            VectorBarrier();
-                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                            VectorBarrier();
-                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                            VectorBarrier();
-                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                            VectorBarrier();
-                            AscendC::Gather(xTile[K_ * b * tPitch + k * tPitch], padded,
-                                            lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                            if (firstLane > 0) {
+                                AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, firstLane);
+                            }
+                            if (tPitch - endLane > 0) {
+                                AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch + endLane], 0.0f,
+                                                          tPitch - endLane);
+                            }
                         } else {
                             AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, tPitch);
                         }
@@ -581,9 +544,7 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
     AscendC::GlobalTensor<float> yGm_;
@@ -599,7 +560,6 @@ private:
     int64_t yTTiles_;
     int64_t yWork_;
     int64_t ceilKBy8_;
-    int64_t ceilYTTileBy8_;
 };
 
 /// The stage from start to end.
@@ -630,18 +590,15 @@ public:
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
-        ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(weight), D_ * K_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), B_ * D_ * L_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYTTileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(yTTile_, 8) * 32);
         pipe->InitBuffer(in1Queue_, 2, 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc0Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, 256);
+        pipe->InitBuffer(calc2Buf_, 256);
     }
 
     __aicore__ inline void Process()
@@ -665,31 +622,23 @@ public:
                     const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
                     if (low < high) {
                         const int64_t valid = high - low;
+                        const int64_t firstLane = (low / 8) * 8;
+                        const int64_t endLane = RoundUp(high, 8);
                         AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
-                        AscendC::DataCopyPad(xIn,
-                                             xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
-                                             AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
-                                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                        AscendC::DataCopyPad(
+                            xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
+                            AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
+                            AscendC::DataCopyPadExtParams<float>(true, low - firstLane, endLane - high, 0.0f));
                         in0Queue_.EnQue(xIn);
                         xIn = in0Queue_.DeQue<float>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        VectorBarrier();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], xIn, 1.0f, valid);
+                        AscendC::Muls(xTile[b * tPitch + firstLane], xIn, 1.0f, endLane - firstLane);
                         in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile[b * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                        if (firstLane > 0) {
+                            AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, firstLane);
+                        }
+                        if (tPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(xTile[b * tPitch + endLane], 0.0f, tPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, tPitch);
                     }
@@ -699,7 +648,7 @@ public:
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(weightIn);
                 weightIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
                 AscendC::Brcb(spread, weightIn, 1, AscendC::BrcbRepeatParams(1, 8));
                 if (tPitch <= 2040) {
                     VectorBarrier();
@@ -748,9 +697,7 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
     AscendC::GlobalTensor<float> yGm_;
@@ -765,7 +712,6 @@ private:
     int64_t yTTile_;
     int64_t yTTiles_;
     int64_t yWork_;
-    int64_t ceilYTTileBy8_;
 };
 
 /// The stage from start to end.
@@ -798,25 +744,20 @@ public:
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
         ceilKBy16_ = CeilDiv(K_, 16);
-        ceilYTTileBy16_ = CeilDiv(yTTile_, 16);
-        ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), D_ * K_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), D_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), B_ * D_ * L_);
         pipe->InitBuffer(in0Queue_, 1, ceilKBy16_ * 32);
         pipe->InitBuffer(in1Queue_, 1, 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilYTTileBy16_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, CeilDiv(yTTile_, 16) * 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, ceilKBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, 64);
         pipe->InitBuffer(calc2Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc3Buf_, K_ * yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc5Buf_, ceilYTTileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilKBy16_ * 512);
-        pipe->InitBuffer(calc8Buf_, 512);
+        pipe->InitBuffer(calc4Buf_, ceilKBy16_ * 512);
+        pipe->InitBuffer(calc5Buf_, 512);
     }
 
     __aicore__ inline void Process()
@@ -830,15 +771,9 @@ public:
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, K_ * yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilKBy16_ * 128);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, yTTile_);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilKBy16_ * 128);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, 128);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, 128);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
@@ -863,13 +798,13 @@ public:
             AscendC::LocalTensor<float> biasTile = calc1Buf_.Get<float>();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, 16);
             in1Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < ceilKBy16_ * 2; block += 255) {
                 AscendC::Brcb(spread[block * 64], weightTile[block * 8], MinOf(255, ceilKBy16_ * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            AscendC::LocalTensor<float> spread1 = calc8Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
             AscendC::Brcb(spread1, biasTile, 2, AscendC::BrcbRepeatParams(1, 8));
             for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
                  tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
@@ -884,34 +819,26 @@ public:
                         const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
                         if (low < high) {
                             const int64_t valid = high - low;
+                            const int64_t firstLane = (low / 16) * 16;
+                            const int64_t endLane = RoundUp(high, 16);
                             AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
                             AscendC::DataCopyPad(
                                 xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
                                 AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
-                                AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                                AscendC::DataCopyPadExtParams<Element>(true, low - firstLane, endLane - high,
+                                                                       static_cast<Element>(0)));
                             in2Queue_.EnQue(xIn);
                             xIn = in2Queue_.DeQue<Element>();
-                            AscendC::LocalTensor<float> padded = calc4Buf_.Get<float>();
-                            VectorBarrier();
-                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                            AscendC::LocalTensor<float> values = calc5Buf_.Get<float>();
-                            AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
-                            VectorBarrier();
-                            AscendC::Muls(padded[8], values, 1.0f, valid);
+                            AscendC::Cast(xTile[K_ * b * tPitch + k * tPitch + firstLane], xIn,
+                                          AscendC::RoundMode::CAST_NONE, endLane - firstLane);
                             in2Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc6Buf_.Get<int32_t>();
-                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                            VectorBarrier();
-                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                            VectorBarrier();
-                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                            VectorBarrier();
-                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                            VectorBarrier();
-                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                            VectorBarrier();
-                            AscendC::Gather(xTile[K_ * b * tPitch + k * tPitch], padded,
-                                            lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                            if (firstLane > 0) {
+                                AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, firstLane);
+                            }
+                            if (tPitch - endLane > 0) {
+                                AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch + endLane], 0.0f,
+                                                          tPitch - endLane);
+                            }
                         } else {
                             AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, tPitch);
                         }
@@ -995,11 +922,8 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // biasTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -1016,8 +940,6 @@ private:
     int64_t yTTiles_;
     int64_t yWork_;
     int64_t ceilKBy16_;
-    int64_t ceilYTTileBy16_;
-    int64_t ceilYTTileBy8_;
 };
 
 /// The stage from start to end.
@@ -1050,24 +972,19 @@ public:
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
-        ceilYTTileBy16_ = CeilDiv(yTTile_, 16);
-        ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), D_ * K_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), D_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), B_ * D_ * L_);
         pipe->InitBuffer(in0Queue_, 2, 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilYTTileBy16_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, CeilDiv(yTTile_, 16) * 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, 64);
         pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc2Buf_, yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc4Buf_, ceilYTTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, 64);
-        pipe->InitBuffer(calc7Buf_, 512);
-        pipe->InitBuffer(calc8Buf_, 512);
+        pipe->InitBuffer(calc3Buf_, 64);
+        pipe->InitBuffer(calc4Buf_, 512);
+        pipe->InitBuffer(calc5Buf_, 512);
     }
 
     __aicore__ inline void Process()
@@ -1079,17 +996,11 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, 128);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yTTile_);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, 128);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, 128);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, 128);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
@@ -1106,7 +1017,7 @@ public:
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, 16);
             in0Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> spread1 = calc8Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
             VectorBarrier();
             AscendC::Brcb(spread1, biasTile, 2, AscendC::BrcbRepeatParams(1, 8));
             for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
@@ -1124,33 +1035,25 @@ public:
                         const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
                         if (low < high) {
                             const int64_t valid = high - low;
+                            const int64_t firstLane = (low / 16) * 16;
+                            const int64_t endLane = RoundUp(high, 16);
                             AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
                             AscendC::DataCopyPad(
                                 xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
                                 AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
-                                AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                                AscendC::DataCopyPadExtParams<Element>(true, low - firstLane, endLane - high,
+                                                                       static_cast<Element>(0)));
                             in1Queue_.EnQue(xIn);
                             xIn = in1Queue_.DeQue<Element>();
-                            AscendC::LocalTensor<float> padded = calc3Buf_.Get<float>();
-                            VectorBarrier();
-                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                            AscendC::LocalTensor<float> values = calc4Buf_.Get<float>();
-                            AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
-                            VectorBarrier();
-                            AscendC::Muls(padded[8], values, 1.0f, valid);
+                            AscendC::Cast(xTile[b * tPitch + firstLane], xIn, AscendC::RoundMode::CAST_NONE,
+                                          endLane - firstLane);
                             in1Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc5Buf_.Get<int32_t>();
-                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                            VectorBarrier();
-                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                            VectorBarrier();
-                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                            VectorBarrier();
-                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                            VectorBarrier();
-                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                            VectorBarrier();
-                            AscendC::Gather(xTile[b * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                            if (firstLane > 0) {
+                                AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, firstLane);
+                            }
+                            if (tPitch - endLane > 0) {
+                                AscendC::Duplicate<float>(xTile[b * tPitch + endLane], 0.0f, tPitch - endLane);
+                            }
                         } else {
                             AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, tPitch);
                         }
@@ -1160,10 +1063,10 @@ public:
                                          AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                     in0Queue_.EnQue(weightIn);
                     weightIn = in0Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> weightTile = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> weightTile = calc3Buf_.Get<float>();
                     AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, 16);
                     in0Queue_.FreeTensor(weightIn);
-                    AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
                     VectorBarrier();
                     AscendC::Brcb(spread, weightTile, 2, AscendC::BrcbRepeatParams(1, 8));
                     if (tPitch <= 2040) {
@@ -1240,12 +1143,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // biasTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // weightTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -1261,8 +1161,6 @@ private:
     int64_t yTTile_;
     int64_t yTTiles_;
     int64_t yWork_;
-    int64_t ceilYTTileBy16_;
-    int64_t ceilYTTileBy8_;
 };
 
 /// The stage from start to end.
@@ -1296,21 +1194,16 @@ public:
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
         ceilKBy16_ = CeilDiv(K_, 16);
-        ceilYTTileBy16_ = CeilDiv(yTTile_, 16);
-        ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), D_ * K_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), B_ * D_ * L_);
         pipe->InitBuffer(in0Queue_, 1, ceilKBy16_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilYTTileBy16_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, CeilDiv(yTTile_, 16) * 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, ceilKBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc2Buf_, K_ * yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc4Buf_, ceilYTTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilKBy16_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilKBy16_ * 512);
     }
 
     __aicore__ inline void Process()
@@ -1322,13 +1215,7 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, K_ * yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yTTile_);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilKBy16_ * 128);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilKBy16_ * 128);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
@@ -1345,7 +1232,7 @@ public:
             VectorBarrier();
             AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
             in0Queue_.FreeTensor(weightIn);
-            AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < ceilKBy16_ * 2; block += 255) {
                 AscendC::Brcb(spread[block * 64], weightTile[block * 8], MinOf(255, ceilKBy16_ * 2 - block),
@@ -1364,34 +1251,26 @@ public:
                         const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
                         if (low < high) {
                             const int64_t valid = high - low;
+                            const int64_t firstLane = (low / 16) * 16;
+                            const int64_t endLane = RoundUp(high, 16);
                             AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
                             AscendC::DataCopyPad(
                                 xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
                                 AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
-                                AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                                AscendC::DataCopyPadExtParams<Element>(true, low - firstLane, endLane - high,
+                                                                       static_cast<Element>(0)));
                             in1Queue_.EnQue(xIn);
                             xIn = in1Queue_.DeQue<Element>();
-                            AscendC::LocalTensor<float> padded = calc3Buf_.Get<float>();
-                            VectorBarrier();
-                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                            AscendC::LocalTensor<float> values = calc4Buf_.Get<float>();
-                            AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
-                            VectorBarrier();
-                            AscendC::Muls(padded[8], values, 1.0f, valid);
+                            AscendC::Cast(xTile[K_ * b * tPitch + k * tPitch + firstLane], xIn,
+                                          AscendC::RoundMode::CAST_NONE, endLane - firstLane);
                             in1Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc5Buf_.Get<int32_t>();
-                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                            VectorBarrier();
-                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                            VectorBarrier();
-                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                            VectorBarrier();
-                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                            VectorBarrier();
-                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                            VectorBarrier();
-                            AscendC::Gather(xTile[K_ * b * tPitch + k * tPitch], padded,
-                                            lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                            if (firstLane > 0) {
+                                AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, firstLane);
+                            }
+                            if (tPitch - endLane > 0) {
+                                AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch + endLane], 0.0f,
+                                                          tPitch - endLane);
+                            }
                         } else {
                             AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, tPitch);
                         }
@@ -1451,10 +1330,7 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // weightTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> yGm_;
@@ -1470,8 +1346,6 @@ private:
     int64_t yTTiles_;
     int64_t yWork_;
     int64_t ceilKBy16_;
-    int64_t ceilYTTileBy16_;
-    int64_t ceilYTTileBy8_;
 };
 
 /// The stage from start to end.
@@ -1504,21 +1378,16 @@ public:
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
-        ceilYTTileBy16_ = CeilDiv(yTTile_, 16);
-        ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), D_ * K_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), B_ * D_ * L_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYTTileBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(yTTile_, 16) * 32);
         pipe->InitBuffer(in1Queue_, 2, 32);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 2);
         pipe->InitBuffer(calc0Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, ceilYTTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, 64);
-        pipe->InitBuffer(calc6Buf_, 512);
+        pipe->InitBuffer(calc2Buf_, 64);
+        pipe->InitBuffer(calc3Buf_, 512);
     }
 
     __aicore__ inline void Process()
@@ -1528,15 +1397,9 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, yTTile_);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, 128);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, 128);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t tStart = yTTile_ * (item % yTTiles_);
@@ -1556,33 +1419,25 @@ public:
                     const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
                     if (low < high) {
                         const int64_t valid = high - low;
+                        const int64_t firstLane = (low / 16) * 16;
+                        const int64_t endLane = RoundUp(high, 16);
                         AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                        AscendC::DataCopyPad(
-                            xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
-                            AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                        AscendC::DataCopyPad(xIn,
+                                             xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
+                                             AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
+                                             AscendC::DataCopyPadExtParams<Element>(
+                                                 true, low - firstLane, endLane - high, static_cast<Element>(0)));
                         in0Queue_.EnQue(xIn);
                         xIn = in0Queue_.DeQue<Element>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        VectorBarrier();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                        AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
-                        AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], values, 1.0f, valid);
+                        AscendC::Cast(xTile[b * tPitch + firstLane], xIn, AscendC::RoundMode::CAST_NONE,
+                                      endLane - firstLane);
                         in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile[b * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                        if (firstLane > 0) {
+                            AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, firstLane);
+                        }
+                        if (tPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(xTile[b * tPitch + endLane], 0.0f, tPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, tPitch);
                     }
@@ -1592,10 +1447,10 @@ public:
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in1Queue_.EnQue(weightIn);
                 weightIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> weightTile = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> weightTile = calc2Buf_.Get<float>();
                 AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, 16);
                 in1Queue_.FreeTensor(weightIn);
-                AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Brcb(spread, weightTile, 2, AscendC::BrcbRepeatParams(1, 8));
                 if (tPitch <= 2040) {
@@ -1647,11 +1502,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // weightTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> yGm_;
@@ -1666,8 +1518,6 @@ private:
     int64_t yTTile_;
     int64_t yTTiles_;
     int64_t yWork_;
-    int64_t ceilYTTileBy16_;
-    int64_t ceilYTTileBy8_;
 };
 
 /// The stage from start to end.

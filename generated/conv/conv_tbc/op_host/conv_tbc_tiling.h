@@ -191,14 +191,12 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yOTile, 8) * 64;                 // in2: biasIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 8) * 64;                 // out0: yOut, 2 copies
     bytes = bytes + s.K * CeilDiv(s.C_in, 8) * 32;             // calc0: xTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;              // calc1: padded
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                   // calc2: lanes
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;                 // calc3: sum_1Tile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 8) * 32;  // calc4: wTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                   // calc5: offsets
-    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 8) * 32;        // calc6: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;               // calc7: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                // calc8: part
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;                 // calc1: sum_1Tile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 8) * 32;  // calc2: wTile
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                   // calc3: offsets
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 8) * 32;        // calc4: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;               // calc5: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                // calc6: part
     return bytes;
 }
 
@@ -214,13 +212,11 @@ inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yOTile, 8) * 64;             // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 8) * 32;             // calc0: sumAcc
     bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc1: xTile
-    bytes = bytes + CeilDiv(s.yCTile, 8) * 32 + 64;        // calc2: padded
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc3: lanes
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc4: wTile
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc5: offsets
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;             // calc6: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;           // calc7: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;            // calc8: part
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc2: wTile
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc3: offsets
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;             // calc4: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;           // calc5: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;            // calc6: part
     return bytes;
 }
 
@@ -235,13 +231,11 @@ inline Checked Sum1Ledger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.sum1OTile, 8) * 64;                // out0: sum_1WsOut, 2 copies
     bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc0: sumAcc
     bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc1: xTile
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32 + 64;           // calc2: padded
-    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc3: lanes
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);  // calc4: wTile
-    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc5: offsets
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc6: sum
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;              // calc7: acc
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;               // calc8: part
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);  // calc2: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc3: offsets
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc4: sum
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;              // calc5: acc
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;               // calc6: part
     return bytes;
 }
 
@@ -269,15 +263,13 @@ inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // in2: biasIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 128;                // out0: yOut, 2 copies
     bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: lanes
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc3: sum_1Tile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc4: wTile
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc5: offsets
-    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc6: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc7: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc8: part
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc9: biasTile
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc1: sum_1Tile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc2: wTile
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc3: offsets
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc4: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc5: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc6: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc7: biasTile
     return bytes;
 }
 
@@ -293,13 +285,11 @@ inline Checked YLedger6(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yOTile, 16) * 128;           // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;            // calc0: sumAcc
     bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc1: xTile
-    bytes = bytes + CeilDiv(s.yCTile, 8) * 32 + 64;        // calc2: padded
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc3: lanes
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc4: wTile
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc5: offsets
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;            // calc6: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;           // calc7: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;            // calc8: part
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc2: wTile
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc3: offsets
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;            // calc4: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;           // calc5: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;            // calc6: part
     return bytes;
 }
 
@@ -338,15 +328,13 @@ inline Checked YLedger8(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yOTile, 16) * 128;                // in2: biasIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // out0: yOut, 2 copies
     bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: values
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc3: sum_1Tile
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc4: wTile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc5: wTile
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc6: offsets
-    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc7: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc8: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc9: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc1: sum_1Tile
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc2: wTile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc3: wTile
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc4: offsets
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc5: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc6: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc7: part
     return bytes;
 }
 
@@ -362,15 +350,12 @@ inline Checked YLedger9(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc0: sumAcc
     bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc1: xTile
-    bytes = bytes + CeilDiv(s.yCTile, 8) * 32 + 64;         // calc2: padded
-    bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // calc3: values
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc4: lanes
-    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // calc5: wTile
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc6: wTile
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc7: offsets
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc8: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc9: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc10: part
+    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // calc2: wTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc3: wTile
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc4: offsets
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc5: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc6: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc7: part
     return bytes;
 }
 
@@ -385,15 +370,12 @@ inline Checked Sum1Ledger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.sum1OTile, 16) * 128;               // out0: sum_1WsOut, 2 copies
     bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc0: sumAcc
     bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc1: xTile
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32 + 64;            // calc2: padded
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                // calc3: values
-    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc4: lanes
-    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 16) * 64;  // calc5: wTile
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);   // calc6: wTile
-    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc7: offsets
-    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc8: sum
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;               // calc9: acc
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;                // calc10: part
+    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 16) * 64;  // calc2: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);   // calc3: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc4: offsets
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc5: sum
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;               // calc6: acc
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;                // calc7: part
     return bytes;
 }
 
@@ -422,16 +404,14 @@ inline Checked YLedger11(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // in2: biasIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // out0: yOut, 2 copies
     bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: values
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc3: sum_1Tile
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc4: wTile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc5: wTile
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc6: offsets
-    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc7: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc8: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc9: part
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc10: biasTile
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc1: sum_1Tile
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc2: wTile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc3: wTile
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc4: offsets
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc5: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc6: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc7: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc8: biasTile
     return bytes;
 }
 
@@ -447,15 +427,12 @@ inline Checked YLedger12(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc0: sumAcc
     bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc1: xTile
-    bytes = bytes + CeilDiv(s.yCTile, 8) * 32 + 64;         // calc2: padded
-    bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // calc3: values
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc4: lanes
-    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // calc5: wTile
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc6: wTile
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc7: offsets
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc8: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc9: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc10: part
+    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // calc2: wTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc3: wTile
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc4: offsets
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc5: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc6: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc7: part
     return bytes;
 }
 

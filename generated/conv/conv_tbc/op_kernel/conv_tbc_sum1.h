@@ -151,24 +151,21 @@ public:
         sum1Per_ = tiling.sum1Per;
         sum1Work_ = tiling.sum1Work;
         sum_1WsStart_ = tiling.sum_1WsStart;
-        ceilSum1CTileBy8_ = CeilDiv(sum1CTile_, 8);
         ceilSum1OTileBy8_ = CeilDiv(sum1OTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), C_in_ * H_in_ * N_);
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(w), C_in_ * C_out_ * K_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilSum1CTileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(sum1CTile_, 8) * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilSum1OTileBy8_ * sum1CTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilSum1OTileBy8_ * 32);
         pipe->InitBuffer(calc0Buf_, ceilSum1OTileBy8_ * 32);
         pipe->InitBuffer(calc1Buf_, sum1CTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilSum1CTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc2Buf_, sum1CTile_ * sum1OTile_ * 4);
         pipe->InitBuffer(calc3Buf_, sum1CTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, sum1CTile_ * sum1OTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, sum1CTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilSum1OTileBy8_ * 32);
-        pipe->InitBuffer(calc7Buf_, ceilSum1OTileBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilSum1OTileBy8_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilSum1OTileBy8_ * 32);
+        pipe->InitBuffer(calc5Buf_, ceilSum1OTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilSum1OTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -188,30 +185,19 @@ public:
                     // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < cCount) {
+                        const int64_t endLane = RoundUp(cCount, 8);
                         AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
                         AscendC::DataCopyPad(
                             xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b + cStart - C_in_ * N_ * pad_],
                             AscendC::DataCopyExtParams(1, cCount * 4, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                            AscendC::DataCopyPadExtParams<float>(true, 0, endLane - cCount, 0.0f));
                         in0Queue_.EnQue(xIn);
                         xIn = in0Queue_.DeQue<float>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilSum1CTileBy8_ * 8 + 16);
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], xIn, 1.0f, cCount);
+                        AscendC::Muls(xTile, xIn, 1.0f, endLane);
                         in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                        if (cPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(xTile[endLane], 0.0f, cPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(xTile, 0.0f, cPitch);
                     }
@@ -225,8 +211,8 @@ public:
                     }
                     in1Queue_.EnQue(wIn);
                     wIn = in1Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                    AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc3Buf_.Get<int32_t>();
                     AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), cPitch);
                     VectorBarrier();
                     AscendC::Mins(offsets, offsets, static_cast<int32_t>(cCount - 1), cPitch);
@@ -252,9 +238,9 @@ public:
                             AscendC::Mul(wTile[cPitch * o], xTile, wTile[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
@@ -313,13 +299,11 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -336,7 +320,6 @@ private:
     int64_t sum1Per_;
     int64_t sum1Work_;
     int64_t sum_1WsStart_;
-    int64_t ceilSum1CTileBy8_;
     int64_t ceilSum1OTileBy8_;
 };
 
@@ -490,28 +473,23 @@ public:
         sum1Per_ = tiling.sum1Per;
         sum1Work_ = tiling.sum1Work;
         sum_1WsStart_ = tiling.sum_1WsStart;
-        ceilSum1CTileBy16_ = CeilDiv(sum1CTile_, 16);
-        ceilSum1CTileBy8_ = CeilDiv(sum1CTile_, 8);
         ceilSum1OTileBy16_ = CeilDiv(sum1OTile_, 16);
         ceilSum1OTileBy8_ = CeilDiv(sum1OTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), C_in_ * H_in_ * N_);
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(w), C_in_ * C_out_ * K_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilSum1CTileBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(sum1CTile_, 16) * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilSum1OTileBy16_ * sum1CTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilSum1OTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilSum1OTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, sum1CTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilSum1CTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, ceilSum1CTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilSum1OTileBy16_ * sum1CTile_ * 64);
+        pipe->InitBuffer(calc3Buf_, sum1CTile_ * sum1OTile_ * 4);
         pipe->InitBuffer(calc4Buf_, sum1CTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilSum1OTileBy16_ * sum1CTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, sum1CTile_ * sum1OTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, sum1CTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, ceilSum1OTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilSum1OTileBy8_ * 2048);
-        pipe->InitBuffer(calc10Buf_, ceilSum1OTileBy8_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilSum1OTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilSum1OTileBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilSum1OTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -521,23 +499,17 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, sum1CTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilSum1CTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilSum1OTileBy16_ * sum1CTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilSum1CTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, sum1CTile_ * sum1OTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
         AscendC::Duplicate<float>(calc4Zero, 0.0f, sum1CTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilSum1OTileBy16_ * sum1CTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilSum1OTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, sum1CTile_ * sum1OTile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilSum1OTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, sum1CTile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilSum1OTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilSum1OTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilSum1OTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilSum1OTileBy8_ * 64);
         for (int64_t item = blockIdx_ * sum1Per_; item < MinOf(sum1Work_, blockIdx_ * sum1Per_ + sum1Per_); ++item) {
             const int64_t oStart = sum1OTile_ * (item % sum1OTiles_);
             const int64_t oCount = MinOf(sum1OTile_, C_out_ - oStart);
@@ -553,32 +525,19 @@ public:
                     // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < cCount) {
+                        const int64_t endLane = RoundUp(cCount, 16);
                         AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
                         AscendC::DataCopyPad(
                             xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b + cStart - C_in_ * N_ * pad_],
                             AscendC::DataCopyExtParams(1, cCount * 2, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                            AscendC::DataCopyPadExtParams<Element>(true, 0, endLane - cCount, static_cast<Element>(0)));
                         in0Queue_.EnQue(xIn);
                         xIn = in0Queue_.DeQue<Element>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilSum1CTileBy8_ * 8 + 16);
-                        AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
-                        AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], values, 1.0f, cCount);
+                        AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, endLane);
                         in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                        if (cPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(xTile[endLane], 0.0f, cPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(xTile, 0.0f, cPitch);
                     }
@@ -593,11 +552,11 @@ public:
                     }
                     in1Queue_.EnQue(wIn);
                     wIn = in1Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> wTile = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
                     AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * cCount);
                     in1Queue_.FreeTensor(wIn);
-                    AscendC::LocalTensor<float> wTile1 = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<int32_t> offsets = calc7Buf_.Get<int32_t>();
+                    AscendC::LocalTensor<float> wTile1 = calc3Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
                     AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), cPitch);
                     VectorBarrier();
                     AscendC::Mins(offsets, offsets, static_cast<int32_t>(cCount - 1), cPitch);
@@ -622,9 +581,9 @@ public:
                             AscendC::Mul(wTile1[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
@@ -683,15 +642,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -708,8 +664,6 @@ private:
     int64_t sum1Per_;
     int64_t sum1Work_;
     int64_t sum_1WsStart_;
-    int64_t ceilSum1CTileBy16_;
-    int64_t ceilSum1CTileBy8_;
     int64_t ceilSum1OTileBy16_;
     int64_t ceilSum1OTileBy8_;
 };

@@ -153,14 +153,12 @@ public:
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy8_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy8_ * 32);
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy8_ * 32);
-        pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, ceilCInBy8_ * 32);
-        pipe->InitBuffer(calc3Buf_, ceilYOTileBy8_ * 32);
-        pipe->InitBuffer(calc4Buf_, K_ * ceilCInBy8_ * yOTile_ * 32);
-        pipe->InitBuffer(calc5Buf_, ceilCInBy8_ * 32);
-        pipe->InitBuffer(calc6Buf_, ceilCInBy8_ * yOTile_ * 32);
-        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc1Buf_, ceilYOTileBy8_ * 32);
+        pipe->InitBuffer(calc2Buf_, K_ * ceilCInBy8_ * yOTile_ * 32);
+        pipe->InitBuffer(calc3Buf_, ceilCInBy8_ * 32);
+        pipe->InitBuffer(calc4Buf_, ceilCInBy8_ * yOTile_ * 32);
+        pipe->InitBuffer(calc5Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -174,31 +172,19 @@ public:
             VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < C_in_) {
+                    const int64_t endLane = ceilCInBy8_ * 8;
                     AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
                     AscendC::DataCopyPad(xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b - C_in_ * N_ * pad_],
                                          AscendC::DataCopyExtParams(1, C_in_ * 4, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, endLane - C_in_, 0.0f));
                     in0Queue_.EnQue(xIn);
                     xIn = in0Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                    VectorBarrier();
-                    AscendC::Duplicate<float>(padded, 0.0f, ceilCInBy8_ * 8 + 16);
-                    VectorBarrier();
-                    AscendC::Muls(padded[8], xIn, 1.0f, C_in_);
+                    AscendC::Muls(xTile[ceilCInBy8_ * k * 8], xIn, 1.0f, endLane);
                     in0Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
-                    AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), ceilCInBy8_ * 8);
-                    VectorBarrier();
-                    AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), ceilCInBy8_ * 8);
-                    VectorBarrier();
-                    AscendC::Mins(lanes, lanes, static_cast<int32_t>(C_in_), ceilCInBy8_ * 8);
-                    VectorBarrier();
-                    AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), ceilCInBy8_ * 8);
-                    VectorBarrier();
-                    AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), ceilCInBy8_ * 8);
-                    VectorBarrier();
-                    AscendC::Gather(xTile[ceilCInBy8_ * k * 8], padded, lanes.ReinterpretCast<uint32_t>(), 0,
-                                    ceilCInBy8_ * 8);
+                    if (ceilCInBy8_ * 8 - endLane > 0) {
+                        AscendC::Duplicate<float>(xTile[ceilCInBy8_ * k * 8 + endLane], 0.0f,
+                                                  ceilCInBy8_ * 8 - endLane);
+                    }
                 } else {
                     AscendC::Duplicate<float>(xTile[ceilCInBy8_ * k * 8], 0.0f, ceilCInBy8_ * 8);
                 }
@@ -208,7 +194,7 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
-                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<float> wIn = in1Queue_.AllocTensor<float>();
                 for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
                     AscendC::DataCopyPad(wIn[RoundUp(oCount, 8) * first], wGm_[C_out_ * first + oStart],
@@ -218,8 +204,8 @@ public:
                 }
                 in1Queue_.EnQue(wIn);
                 wIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc3Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy8_ * 8);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy8_ * 8);
@@ -239,7 +225,7 @@ public:
                     AscendC::Mul(wTile[K_ * ceilCInBy8_ * o * 8], xTile, wTile[K_ * ceilCInBy8_ * o * 8],
                                  K_ * ceilCInBy8_ * 8);
                 }
-                AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Muls(sum[ceilCInBy8_ * o * 8], wTile[K_ * ceilCInBy8_ * o * 8], 1.0f, ceilCInBy8_ * 8);
@@ -281,8 +267,8 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy8_ * 8 <= 2040) {
                     for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
@@ -343,14 +329,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -400,26 +384,23 @@ public:
         yOTiles_ = tiling.yOTiles;
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
-        ceilYCTileBy8_ = CeilDiv(yCTile_, 8);
         ceilYOTileBy8_ = CeilDiv(yOTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), C_in_ * H_in_ * N_);
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(w), C_in_ * C_out_ * K_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), C_out_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y),
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYCTileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(yCTile_, 8) * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilYOTileBy8_ * yCTile_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy8_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy8_ * 32);
         pipe->InitBuffer(calc0Buf_, ceilYOTileBy8_ * 32);
         pipe->InitBuffer(calc1Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYCTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc2Buf_, yCTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc3Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 32);
-        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilYOTileBy8_ * 32);
+        pipe->InitBuffer(calc5Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -439,30 +420,19 @@ public:
                     // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < cCount) {
+                        const int64_t endLane = RoundUp(cCount, 8);
                         AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
                         AscendC::DataCopyPad(
                             xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b + cStart - C_in_ * N_ * pad_],
                             AscendC::DataCopyExtParams(1, cCount * 4, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                            AscendC::DataCopyPadExtParams<float>(true, 0, endLane - cCount, 0.0f));
                         in0Queue_.EnQue(xIn);
                         xIn = in0Queue_.DeQue<float>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYCTileBy8_ * 8 + 16);
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], xIn, 1.0f, cCount);
+                        AscendC::Muls(xTile, xIn, 1.0f, endLane);
                         in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                        if (cPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(xTile[endLane], 0.0f, cPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(xTile, 0.0f, cPitch);
                     }
@@ -476,8 +446,8 @@ public:
                     }
                     in1Queue_.EnQue(wIn);
                     wIn = in1Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                    AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc3Buf_.Get<int32_t>();
                     AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), cPitch);
                     VectorBarrier();
                     AscendC::Mins(offsets, offsets, static_cast<int32_t>(cCount - 1), cPitch);
@@ -503,9 +473,9 @@ public:
                             AscendC::Mul(wTile[cPitch * o], xTile, wTile[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
@@ -571,13 +541,11 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -594,7 +562,6 @@ private:
     int64_t yOTiles_;
     int64_t yPer_;
     int64_t yWork_;
-    int64_t ceilYCTileBy8_;
     int64_t ceilYOTileBy8_;
 };
 
@@ -767,15 +734,13 @@ public:
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilCInBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -783,23 +748,19 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, K_ * ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilCInBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy8_ * 64);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy16_ * 16);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
@@ -809,31 +770,19 @@ public:
             VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < C_in_) {
+                    const int64_t endLane = ceilCInBy8_ * 8;
                     AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
                     AscendC::DataCopyPad(xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b - C_in_ * N_ * pad_],
                                          AscendC::DataCopyExtParams(1, C_in_ * 4, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, endLane - C_in_, 0.0f));
                     in0Queue_.EnQue(xIn);
                     xIn = in0Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                    VectorBarrier();
-                    AscendC::Duplicate<float>(padded, 0.0f, ceilCInBy8_ * 8 + 16);
-                    VectorBarrier();
-                    AscendC::Muls(padded[8], xIn, 1.0f, C_in_);
+                    AscendC::Muls(xTile[ceilCInBy16_ * k * 16], xIn, 1.0f, endLane);
                     in0Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
-                    AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Mins(lanes, lanes, static_cast<int32_t>(C_in_), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Gather(xTile[ceilCInBy16_ * k * 16], padded, lanes.ReinterpretCast<uint32_t>(), 0,
-                                    ceilCInBy16_ * 16);
+                    if (ceilCInBy16_ * 16 - endLane > 0) {
+                        AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16 + endLane], 0.0f,
+                                                  ceilCInBy16_ * 16 - endLane);
+                    }
                 } else {
                     AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16], 0.0f, ceilCInBy16_ * 16);
                 }
@@ -843,7 +792,7 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
-                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<float> wIn = in1Queue_.AllocTensor<float>();
                 for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
                     AscendC::DataCopyPad(wIn[RoundUp(oCount, 8) * first], wGm_[C_out_ * first + oStart],
@@ -853,8 +802,8 @@ public:
                 }
                 in1Queue_.EnQue(wIn);
                 wIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc3Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
@@ -874,7 +823,7 @@ public:
                     AscendC::Mul(wTile[K_ * ceilCInBy16_ * o * 16], xTile, wTile[K_ * ceilCInBy16_ * o * 16],
                                  K_ * ceilCInBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Muls(sum[ceilCInBy16_ * o * 16], wTile[K_ * ceilCInBy16_ * o * 16], 1.0f,
@@ -919,8 +868,8 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
@@ -962,7 +911,7 @@ public:
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in2Queue_.EnQue(biasIn);
                 biasIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> biasTile = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> biasTile = calc7Buf_.Get<float>();
                 AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
                 in2Queue_.FreeTensor(biasIn);
                 VectorBarrier();
@@ -983,15 +932,13 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // biasTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // biasTile
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -1045,7 +992,6 @@ public:
         yOTiles_ = tiling.yOTiles;
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
-        ceilYCTileBy8_ = CeilDiv(yCTile_, 8);
         ceilYOTileBy16_ = CeilDiv(yOTile_, 16);
         ceilYOTileBy8_ = CeilDiv(yOTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), C_in_ * H_in_ * N_);
@@ -1053,19 +999,17 @@ public:
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), C_out_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y),
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYCTileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(yCTile_, 8) * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilYOTileBy8_ * yCTile_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYCTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc2Buf_, yCTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc3Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -1075,19 +1019,15 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYCTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, yCTile_ * yOTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yCTile_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy8_ * 64);
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
             const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
@@ -1103,30 +1043,19 @@ public:
                     // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < cCount) {
+                        const int64_t endLane = RoundUp(cCount, 8);
                         AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
                         AscendC::DataCopyPad(
                             xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b + cStart - C_in_ * N_ * pad_],
                             AscendC::DataCopyExtParams(1, cCount * 4, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                            AscendC::DataCopyPadExtParams<float>(true, 0, endLane - cCount, 0.0f));
                         in0Queue_.EnQue(xIn);
                         xIn = in0Queue_.DeQue<float>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYCTileBy8_ * 8 + 16);
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], xIn, 1.0f, cCount);
+                        AscendC::Muls(xTile, xIn, 1.0f, endLane);
                         in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                        if (cPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(xTile[endLane], 0.0f, cPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(xTile, 0.0f, cPitch);
                     }
@@ -1140,8 +1069,8 @@ public:
                     }
                     in1Queue_.EnQue(wIn);
                     wIn = in1Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                    AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc3Buf_.Get<int32_t>();
                     AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), cPitch);
                     VectorBarrier();
                     AscendC::Mins(offsets, offsets, static_cast<int32_t>(cCount - 1), cPitch);
@@ -1167,9 +1096,9 @@ public:
                             AscendC::Mul(wTile[cPitch * o], xTile, wTile[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
@@ -1216,7 +1145,7 @@ public:
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in2Queue_.EnQue(biasIn);
             biasIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> biasTile = calc4Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
             in2Queue_.FreeTensor(biasIn);
@@ -1238,13 +1167,11 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -1261,7 +1188,6 @@ private:
     int64_t yOTiles_;
     int64_t yPer_;
     int64_t yWork_;
-    int64_t ceilYCTileBy8_;
     int64_t ceilYOTileBy16_;
     int64_t ceilYOTileBy8_;
 };
@@ -1424,7 +1350,6 @@ public:
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
         ceilCInBy16_ = CeilDiv(C_in_, 16);
-        ceilCInBy8_ = CeilDiv(C_in_, 8);
         divCInBy64_ = C_in_ / 64;
         ceilYOTileBy16_ = CeilDiv(yOTile_, 16);
         ceilYOTileBy8_ = CeilDiv(yOTile_, 8);
@@ -1438,15 +1363,13 @@ public:
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc1Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc3Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilCInBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -1454,23 +1377,19 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, K_ * ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilCInBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy8_ * 64);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
@@ -1480,34 +1399,20 @@ public:
             VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < C_in_) {
+                    const int64_t endLane = ceilCInBy16_ * 16;
                     AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b - C_in_ * N_ * pad_],
-                                         AscendC::DataCopyExtParams(1, C_in_ * 2, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    AscendC::DataCopyPad(
+                        xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b - C_in_ * N_ * pad_],
+                        AscendC::DataCopyExtParams(1, C_in_ * 2, 0, 0, 0),
+                        AscendC::DataCopyPadExtParams<Element>(true, 0, endLane - C_in_, static_cast<Element>(0)));
                     in0Queue_.EnQue(xIn);
                     xIn = in0Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                    VectorBarrier();
-                    AscendC::Duplicate<float>(padded, 0.0f, ceilCInBy8_ * 8 + 16);
-                    AscendC::LocalTensor<float> values = calc2Buf_.Get<float>();
-                    AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Muls(padded[8], values, 1.0f, C_in_);
+                    AscendC::Cast(xTile[ceilCInBy16_ * k * 16], xIn, AscendC::RoundMode::CAST_NONE, endLane);
                     in0Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
-                    VectorBarrier();
-                    AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Mins(lanes, lanes, static_cast<int32_t>(C_in_), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Gather(xTile[ceilCInBy16_ * k * 16], padded, lanes.ReinterpretCast<uint32_t>(), 0,
-                                    ceilCInBy16_ * 16);
+                    if (ceilCInBy16_ * 16 - endLane > 0) {
+                        AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16 + endLane], 0.0f,
+                                                  ceilCInBy16_ * 16 - endLane);
+                    }
                 } else {
                     AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16], 0.0f, ceilCInBy16_ * 16);
                 }
@@ -1517,7 +1422,7 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
-                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element> wIn = in1Queue_.AllocTensor<Element>();
                 for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
                     AscendC::DataCopyPad(wIn[RoundUp(oCount, 16) * first], wGm_[C_out_ * first + oStart],
@@ -1527,11 +1432,11 @@ public:
                 }
                 in1Queue_.EnQue(wIn);
                 wIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
                 AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
                 in1Queue_.FreeTensor(wIn);
-                AscendC::LocalTensor<float> wTile1 = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc6Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> wTile1 = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
@@ -1550,7 +1455,7 @@ public:
                     AscendC::Mul(wTile1[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
                                  K_ * ceilCInBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Muls(sum[ceilCInBy16_ * o * 16], wTile1[K_ * ceilCInBy16_ * o * 16], 1.0f,
@@ -1595,8 +1500,8 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
@@ -1660,15 +1565,13 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -1685,7 +1588,6 @@ private:
     int64_t yPer_;
     int64_t yWork_;
     int64_t ceilCInBy16_;
-    int64_t ceilCInBy8_;
     int64_t divCInBy64_;
     int64_t ceilYOTileBy16_;
     int64_t ceilYOTileBy8_;
@@ -1722,8 +1624,6 @@ public:
         yOTiles_ = tiling.yOTiles;
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
-        ceilYCTileBy16_ = CeilDiv(yCTile_, 16);
-        ceilYCTileBy8_ = CeilDiv(yCTile_, 8);
         ceilYOTileBy16_ = CeilDiv(yOTile_, 16);
         ceilYOTileBy8_ = CeilDiv(yOTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), C_in_ * H_in_ * N_);
@@ -1731,21 +1631,18 @@ public:
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), C_out_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y),
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYCTileBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(yCTile_, 16) * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilYOTileBy16_ * yCTile_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(calc0Buf_, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYCTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, ceilYCTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilYOTileBy16_ * yCTile_ * 64);
+        pipe->InitBuffer(calc3Buf_, yCTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc4Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilYOTileBy16_ * yCTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -1755,23 +1652,17 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYCTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYOTileBy16_ * yCTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYCTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, yCTile_ * yOTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
         AscendC::Duplicate<float>(calc4Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy16_ * yCTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, yCTile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy8_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
@@ -1787,32 +1678,19 @@ public:
                     // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < cCount) {
+                        const int64_t endLane = RoundUp(cCount, 16);
                         AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
                         AscendC::DataCopyPad(
                             xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b + cStart - C_in_ * N_ * pad_],
                             AscendC::DataCopyExtParams(1, cCount * 2, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                            AscendC::DataCopyPadExtParams<Element>(true, 0, endLane - cCount, static_cast<Element>(0)));
                         in0Queue_.EnQue(xIn);
                         xIn = in0Queue_.DeQue<Element>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYCTileBy8_ * 8 + 16);
-                        AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
-                        AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], values, 1.0f, cCount);
+                        AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, endLane);
                         in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                        if (cPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(xTile[endLane], 0.0f, cPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(xTile, 0.0f, cPitch);
                     }
@@ -1827,11 +1705,11 @@ public:
                     }
                     in1Queue_.EnQue(wIn);
                     wIn = in1Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> wTile = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
                     AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * cCount);
                     in1Queue_.FreeTensor(wIn);
-                    AscendC::LocalTensor<float> wTile1 = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<int32_t> offsets = calc7Buf_.Get<int32_t>();
+                    AscendC::LocalTensor<float> wTile1 = calc3Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
                     AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), cPitch);
                     VectorBarrier();
                     AscendC::Mins(offsets, offsets, static_cast<int32_t>(cCount - 1), cPitch);
@@ -1856,9 +1734,9 @@ public:
                             AscendC::Mul(wTile1[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
@@ -1905,7 +1783,7 @@ public:
                                      true, 0, RoundUp(oCount, 16) - CeilDiv(oCount, 8) * 8, static_cast<float>(0)));
             in2Queue_.EnQue(biasIn);
             biasIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
             VectorBarrier();
             AscendC::Add(tmp, biasIn, sumAcc, RoundUp(oCount, 16));
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
@@ -1928,15 +1806,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -1953,8 +1828,6 @@ private:
     int64_t yOTiles_;
     int64_t yPer_;
     int64_t yWork_;
-    int64_t ceilYCTileBy16_;
-    int64_t ceilYCTileBy8_;
     int64_t ceilYOTileBy16_;
     int64_t ceilYOTileBy8_;
 };
@@ -2123,7 +1996,6 @@ public:
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
         ceilCInBy16_ = CeilDiv(C_in_, 16);
-        ceilCInBy8_ = CeilDiv(C_in_, 8);
         divCInBy64_ = C_in_ / 64;
         ceilYOTileBy16_ = CeilDiv(yOTile_, 16);
         ceilYOTileBy8_ = CeilDiv(yOTile_, 8);
@@ -2137,16 +2009,14 @@ public:
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc3Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilCInBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -2154,25 +2024,21 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, K_ * ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilCInBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy8_ * 64);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy16_ * 16);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
@@ -2182,34 +2048,20 @@ public:
             VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < C_in_) {
+                    const int64_t endLane = ceilCInBy16_ * 16;
                     AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                    AscendC::DataCopyPad(xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b - C_in_ * N_ * pad_],
-                                         AscendC::DataCopyExtParams(1, C_in_ * 2, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    AscendC::DataCopyPad(
+                        xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b - C_in_ * N_ * pad_],
+                        AscendC::DataCopyExtParams(1, C_in_ * 2, 0, 0, 0),
+                        AscendC::DataCopyPadExtParams<Element>(true, 0, endLane - C_in_, static_cast<Element>(0)));
                     in0Queue_.EnQue(xIn);
                     xIn = in0Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                    VectorBarrier();
-                    AscendC::Duplicate<float>(padded, 0.0f, ceilCInBy8_ * 8 + 16);
-                    AscendC::LocalTensor<float> values = calc2Buf_.Get<float>();
-                    AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Muls(padded[8], values, 1.0f, C_in_);
+                    AscendC::Cast(xTile[ceilCInBy16_ * k * 16], xIn, AscendC::RoundMode::CAST_NONE, endLane);
                     in0Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
-                    VectorBarrier();
-                    AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Mins(lanes, lanes, static_cast<int32_t>(C_in_), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Gather(xTile[ceilCInBy16_ * k * 16], padded, lanes.ReinterpretCast<uint32_t>(), 0,
-                                    ceilCInBy16_ * 16);
+                    if (ceilCInBy16_ * 16 - endLane > 0) {
+                        AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16 + endLane], 0.0f,
+                                                  ceilCInBy16_ * 16 - endLane);
+                    }
                 } else {
                     AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16], 0.0f, ceilCInBy16_ * 16);
                 }
@@ -2219,7 +2071,7 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
-                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element> wIn = in1Queue_.AllocTensor<Element>();
                 for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
                     AscendC::DataCopyPad(wIn[RoundUp(oCount, 16) * first], wGm_[C_out_ * first + oStart],
@@ -2229,11 +2081,11 @@ public:
                 }
                 in1Queue_.EnQue(wIn);
                 wIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
                 AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
                 in1Queue_.FreeTensor(wIn);
-                AscendC::LocalTensor<float> wTile1 = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc6Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> wTile1 = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
@@ -2252,7 +2104,7 @@ public:
                     AscendC::Mul(wTile1[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
                                  K_ * ceilCInBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Muls(sum[ceilCInBy16_ * o * 16], wTile1[K_ * ceilCInBy16_ * o * 16], 1.0f,
@@ -2297,8 +2149,8 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
@@ -2339,7 +2191,7 @@ public:
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in2Queue_.EnQue(biasIn);
                 biasIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> biasTile = calc10Buf_.Get<float>();
+                AscendC::LocalTensor<float> biasTile = calc8Buf_.Get<float>();
                 AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
                 in2Queue_.FreeTensor(biasIn);
                 VectorBarrier();
@@ -2363,16 +2215,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // biasTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // biasTile
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -2389,7 +2239,6 @@ private:
     int64_t yPer_;
     int64_t yWork_;
     int64_t ceilCInBy16_;
-    int64_t ceilCInBy8_;
     int64_t divCInBy64_;
     int64_t ceilYOTileBy16_;
     int64_t ceilYOTileBy8_;
@@ -2426,8 +2275,6 @@ public:
         yOTiles_ = tiling.yOTiles;
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
-        ceilYCTileBy16_ = CeilDiv(yCTile_, 16);
-        ceilYCTileBy8_ = CeilDiv(yCTile_, 8);
         ceilYOTileBy16_ = CeilDiv(yOTile_, 16);
         ceilYOTileBy8_ = CeilDiv(yOTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), C_in_ * H_in_ * N_);
@@ -2435,21 +2282,18 @@ public:
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), C_out_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y),
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYCTileBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(yCTile_, 16) * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilYOTileBy16_ * yCTile_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(calc0Buf_, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYCTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, ceilYCTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilYOTileBy16_ * yCTile_ * 64);
+        pipe->InitBuffer(calc3Buf_, yCTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc4Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilYOTileBy16_ * yCTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -2459,23 +2303,17 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYCTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYOTileBy16_ * yCTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYCTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, yCTile_ * yOTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
         AscendC::Duplicate<float>(calc4Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy16_ * yCTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, yCTile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy8_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
@@ -2491,32 +2329,19 @@ public:
                     // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < cCount) {
+                        const int64_t endLane = RoundUp(cCount, 16);
                         AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
                         AscendC::DataCopyPad(
                             xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b + cStart - C_in_ * N_ * pad_],
                             AscendC::DataCopyExtParams(1, cCount * 2, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                            AscendC::DataCopyPadExtParams<Element>(true, 0, endLane - cCount, static_cast<Element>(0)));
                         in0Queue_.EnQue(xIn);
                         xIn = in0Queue_.DeQue<Element>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYCTileBy8_ * 8 + 16);
-                        AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
-                        AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], values, 1.0f, cCount);
+                        AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, endLane);
                         in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                        if (cPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(xTile[endLane], 0.0f, cPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(xTile, 0.0f, cPitch);
                     }
@@ -2531,11 +2356,11 @@ public:
                     }
                     in1Queue_.EnQue(wIn);
                     wIn = in1Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> wTile = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
                     AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * cCount);
                     in1Queue_.FreeTensor(wIn);
-                    AscendC::LocalTensor<float> wTile1 = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<int32_t> offsets = calc7Buf_.Get<int32_t>();
+                    AscendC::LocalTensor<float> wTile1 = calc3Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
                     AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), cPitch);
                     VectorBarrier();
                     AscendC::Mins(offsets, offsets, static_cast<int32_t>(cCount - 1), cPitch);
@@ -2560,9 +2385,9 @@ public:
                             AscendC::Mul(wTile1[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
@@ -2608,7 +2433,7 @@ public:
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in2Queue_.EnQue(biasIn);
             biasIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc8Buf_.Get<float>();
+            AscendC::LocalTensor<float> biasTile = calc5Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
             in2Queue_.FreeTensor(biasIn);
@@ -2633,15 +2458,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -2658,8 +2480,6 @@ private:
     int64_t yOTiles_;
     int64_t yPer_;
     int64_t yWork_;
-    int64_t ceilYCTileBy16_;
-    int64_t ceilYCTileBy8_;
     int64_t ceilYOTileBy16_;
     int64_t ceilYOTileBy8_;
 };
@@ -2828,7 +2648,6 @@ public:
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
         ceilCInBy16_ = CeilDiv(C_in_, 16);
-        ceilCInBy8_ = CeilDiv(C_in_, 8);
         divCInBy64_ = C_in_ / 64;
         ceilYOTileBy16_ = CeilDiv(yOTile_, 16);
         ceilYOTileBy8_ = CeilDiv(yOTile_, 8);
@@ -2842,16 +2661,14 @@ public:
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc5Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilCInBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilCInBy16_ * yOTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, C_in_ * K_ * ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc3Buf_, K_ * ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilCInBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilCInBy16_ * yOTile_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc8Buf_, ceilYOTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -2859,25 +2676,21 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, K_ * ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilCInBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, C_in_ * K_ * ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilCInBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, K_ * ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilCInBy16_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilCInBy16_ * yOTile_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy8_ * 64);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy16_ * 16);
         const int64_t firstItem = blockIdx_ * yPer_;
         const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
@@ -2887,35 +2700,20 @@ public:
             VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < C_in_) {
+                    const int64_t endLane = ceilCInBy16_ * 16;
                     AscendC::LocalTensor<Element0> xIn = in0Queue_.AllocTensor<Element0>();
                     AscendC::DataCopyPad(
                         xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b - C_in_ * N_ * pad_],
                         AscendC::DataCopyExtParams(1, C_in_ * 2, 0, 0, 0),
-                        AscendC::DataCopyPadExtParams<Element0>(false, 0, 0, static_cast<Element0>(0)));
+                        AscendC::DataCopyPadExtParams<Element0>(true, 0, endLane - C_in_, static_cast<Element0>(0)));
                     in0Queue_.EnQue(xIn);
                     xIn = in0Queue_.DeQue<Element0>();
-                    AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                    VectorBarrier();
-                    AscendC::Duplicate<float>(padded, 0.0f, ceilCInBy8_ * 8 + 16);
-                    AscendC::LocalTensor<float> values = calc2Buf_.Get<float>();
-                    AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Muls(padded[8], values, 1.0f, C_in_);
+                    AscendC::Cast(xTile[ceilCInBy16_ * k * 16], xIn, AscendC::RoundMode::CAST_NONE, endLane);
                     in0Queue_.FreeTensor(xIn);
-                    AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
-                    VectorBarrier();
-                    AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Mins(lanes, lanes, static_cast<int32_t>(C_in_), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), ceilCInBy16_ * 16);
-                    VectorBarrier();
-                    AscendC::Gather(xTile[ceilCInBy16_ * k * 16], padded, lanes.ReinterpretCast<uint32_t>(), 0,
-                                    ceilCInBy16_ * 16);
+                    if (ceilCInBy16_ * 16 - endLane > 0) {
+                        AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16 + endLane], 0.0f,
+                                                  ceilCInBy16_ * 16 - endLane);
+                    }
                 } else {
                     AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16], 0.0f, ceilCInBy16_ * 16);
                 }
@@ -2925,7 +2723,7 @@ public:
                 const int64_t oStart = tile * yOTile_;
                 const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
                 // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
-                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<Element0> wIn = in1Queue_.AllocTensor<Element0>();
                 for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
                     AscendC::DataCopyPad(
@@ -2936,11 +2734,11 @@ public:
                 }
                 in1Queue_.EnQue(wIn);
                 wIn = in1Queue_.DeQue<Element0>();
-                AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
                 AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
                 in1Queue_.FreeTensor(wIn);
-                AscendC::LocalTensor<float> wTile1 = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<int32_t> offsets = calc6Buf_.Get<int32_t>();
+                AscendC::LocalTensor<float> wTile1 = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
                 AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
                 VectorBarrier();
                 AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
@@ -2959,7 +2757,7 @@ public:
                     AscendC::Mul(wTile1[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
                                  K_ * ceilCInBy16_ * 16);
                 }
-                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Muls(sum[ceilCInBy16_ * o * 16], wTile1[K_ * ceilCInBy16_ * o * 16], 1.0f,
@@ -3004,8 +2802,8 @@ public:
                         }
                     }
                 }
-                AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
                     for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
@@ -3046,7 +2844,7 @@ public:
                                      AscendC::DataCopyPadExtParams<Element1>(false, 0, 0, static_cast<Element1>(0)));
                 in2Queue_.EnQue(biasIn);
                 biasIn = in2Queue_.DeQue<Element1>();
-                AscendC::LocalTensor<float> biasTile = calc10Buf_.Get<float>();
+                AscendC::LocalTensor<float> biasTile = calc8Buf_.Get<float>();
                 AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
                 in2Queue_.FreeTensor(biasIn);
                 VectorBarrier();
@@ -3070,16 +2868,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // biasTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // biasTile
     AscendC::GlobalTensor<Element0> xGm_;
     AscendC::GlobalTensor<Element0> wGm_;
     AscendC::GlobalTensor<Element1> biasGm_;
@@ -3096,7 +2892,6 @@ private:
     int64_t yPer_;
     int64_t yWork_;
     int64_t ceilCInBy16_;
-    int64_t ceilCInBy8_;
     int64_t divCInBy64_;
     int64_t ceilYOTileBy16_;
     int64_t ceilYOTileBy8_;
@@ -3133,8 +2928,6 @@ public:
         yOTiles_ = tiling.yOTiles;
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
-        ceilYCTileBy16_ = CeilDiv(yCTile_, 16);
-        ceilYCTileBy8_ = CeilDiv(yCTile_, 8);
         ceilYOTileBy16_ = CeilDiv(yOTile_, 16);
         ceilYOTileBy8_ = CeilDiv(yOTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element0 *>(x), C_in_ * H_in_ * N_);
@@ -3142,21 +2935,18 @@ public:
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element1 *>(bias), C_out_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element0 *>(y),
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYCTileBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(yCTile_, 16) * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilYOTileBy16_ * yCTile_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(calc0Buf_, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYCTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, ceilYCTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilYOTileBy16_ * yCTile_ * 64);
+        pipe->InitBuffer(calc3Buf_, yCTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc4Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilYOTileBy16_ * yCTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilYOTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilYOTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -3166,23 +2956,17 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYCTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYOTileBy16_ * yCTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYCTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, yCTile_ * yOTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
         AscendC::Duplicate<float>(calc4Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy16_ * yCTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, yCTile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy8_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
@@ -3198,32 +2982,20 @@ public:
                     // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < cCount) {
+                        const int64_t endLane = RoundUp(cCount, 16);
                         AscendC::LocalTensor<Element0> xIn = in0Queue_.AllocTensor<Element0>();
                         AscendC::DataCopyPad(
                             xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b + cStart - C_in_ * N_ * pad_],
                             AscendC::DataCopyExtParams(1, cCount * 2, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<Element0>(false, 0, 0, static_cast<Element0>(0)));
+                            AscendC::DataCopyPadExtParams<Element0>(true, 0, endLane - cCount,
+                                                                    static_cast<Element0>(0)));
                         in0Queue_.EnQue(xIn);
                         xIn = in0Queue_.DeQue<Element0>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYCTileBy8_ * 8 + 16);
-                        AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
-                        AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], values, 1.0f, cCount);
+                        AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, endLane);
                         in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                        if (cPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(xTile[endLane], 0.0f, cPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(xTile, 0.0f, cPitch);
                     }
@@ -3238,11 +3010,11 @@ public:
                     }
                     in1Queue_.EnQue(wIn);
                     wIn = in1Queue_.DeQue<Element0>();
-                    AscendC::LocalTensor<float> wTile = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
                     AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * cCount);
                     in1Queue_.FreeTensor(wIn);
-                    AscendC::LocalTensor<float> wTile1 = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<int32_t> offsets = calc7Buf_.Get<int32_t>();
+                    AscendC::LocalTensor<float> wTile1 = calc3Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
                     AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), cPitch);
                     VectorBarrier();
                     AscendC::Mins(offsets, offsets, static_cast<int32_t>(cCount - 1), cPitch);
@@ -3267,9 +3039,9 @@ public:
                             AscendC::Mul(wTile1[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
@@ -3315,7 +3087,7 @@ public:
                                  AscendC::DataCopyPadExtParams<Element1>(false, 0, 0, static_cast<Element1>(0)));
             in2Queue_.EnQue(biasIn);
             biasIn = in2Queue_.DeQue<Element1>();
-            AscendC::LocalTensor<float> biasTile = calc8Buf_.Get<float>();
+            AscendC::LocalTensor<float> biasTile = calc5Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
             in2Queue_.FreeTensor(biasIn);
@@ -3340,15 +3112,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
     AscendC::GlobalTensor<Element0> xGm_;
     AscendC::GlobalTensor<Element0> wGm_;
     AscendC::GlobalTensor<Element1> biasGm_;
@@ -3365,8 +3134,6 @@ private:
     int64_t yOTiles_;
     int64_t yPer_;
     int64_t yWork_;
-    int64_t ceilYCTileBy16_;
-    int64_t ceilYCTileBy8_;
     int64_t ceilYOTileBy16_;
     int64_t ceilYOTileBy8_;
 };

@@ -311,22 +311,20 @@ inline Checked GradWLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 8) * 64;                  // out0: grad_xOut, 2 copies
     bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 64;                 // out1: grad_wOut, 2 copies
     bytes = bytes + s.H_in * s.K * s.N * CeilDiv(s.C_out, 8) * 32;                 // calc0: grad_yTile
-    bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                                 // calc1: padded
-    bytes = bytes + CeilDiv(s.C_out, 8) * 32;                                      // calc2: lanes
-    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 8) * 32;                  // calc3: sum_1Tile
-    bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;  // calc4: tmp
-    bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;        // calc5: sum
-    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                        // calc6: acc
-    bytes = bytes + CeilDiv(s.N, 8) * 256;                                         // calc7: part
-    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc8: order
-    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc9: position
-    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc10: quotient
-    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc11: part
-    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;                 // calc12: sum_2Tile
-    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 32;           // calc13: xTile
-    bytes = bytes + s.H_out * 32 + 64;                                             // calc14: padded
-    bytes = bytes + CeilDiv(s.H_out, 8) * 32;                                      // calc15: lanes
-    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 256;          // calc16: spread
+    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 8) * 32;                  // calc1: sum_1Tile
+    bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;  // calc2: tmp
+    bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;        // calc3: sum
+    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                        // calc4: acc
+    bytes = bytes + CeilDiv(s.N, 8) * 256;                                         // calc5: part
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc6: order
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc7: position
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc8: quotient
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc9: part
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;                 // calc10: sum_2Tile
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 32;           // calc11: xTile
+    bytes = bytes + s.H_out * 32 + 64;                                             // calc12: padded
+    bytes = bytes + CeilDiv(s.H_out, 8) * 32;                                      // calc13: lanes
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 256;          // calc14: spread
     return bytes;
 }
 
@@ -341,12 +339,10 @@ inline Checked Sum1Ledger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.sum1CTile, 8) * 64;                     // out0: sum_1WsOut, 2 copies
     bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32;                     // calc0: sumAcc
     bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc1: grad_yTile
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32 + 64;                // calc2: padded
-    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc3: lanes
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32;                     // calc5: sum
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc6: acc
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc7: part
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32;                     // calc3: sum
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc4: acc
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc5: part
     return bytes;
 }
 
@@ -372,16 +368,14 @@ inline Checked Sum2Ledger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 8) * 64;   // out0: sum_2WsOut, 2 copies
     bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);   // calc0: sumAcc
     bytes = bytes + RoundUp(s.sum2BTile * s.sum2CTile * 4, 32);   // calc1: xTile
-    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;            // calc2: padded
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                 // calc3: lanes
-    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 8) * 32;   // calc4: grad_yTile
-    bytes = bytes + CeilDiv(s.sum2BTile, 8) * 32;                 // calc5: offsets
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);   // calc6: sum
-    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 8) * 256;  // calc7: spread
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc8: order
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc9: position
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc10: quotient
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc11: part
+    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 8) * 32;   // calc2: grad_yTile
+    bytes = bytes + CeilDiv(s.sum2BTile, 8) * 32;                 // calc3: offsets
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);   // calc4: sum
+    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 8) * 256;  // calc5: spread
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc6: order
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc7: position
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc8: quotient
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                 // calc9: part
     return bytes;
 }
 
@@ -472,25 +466,23 @@ inline Checked GradWLedger5(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 16) * 64;                  // out0: grad_xOut, 2 copies
     bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                 // out1: grad_wOut, 2 copies
     bytes = bytes + s.H_in * s.K * s.N * CeilDiv(s.C_out, 16) * 64;                 // calc0: grad_yTile
-    bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                                  // calc1: padded
-    bytes = bytes + CeilDiv(s.C_out, 16) * 64;                                      // calc2: values
-    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 64;                      // calc3: grad_yTile
-    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 16) * 64;                  // calc4: sum_1Tile
-    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                 // calc5: wTile
-    bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;  // calc6: tmp
-    bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;        // calc7: sum
-    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                         // calc8: acc
-    bytes = bytes + CeilDiv(s.N, 8) * 256;                                          // calc9: part
-    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc10: order
-    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc11: position
-    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc12: quotient
-    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc13: part
-    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 16) * 64;                  // calc14: permuted
-    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 16) * 64;           // calc15: xTile
-    bytes = bytes + s.H_out * 64 + 128;                                             // calc16: padded
-    bytes = bytes + s.H_out * 64;                                                   // calc17: values
-    bytes = bytes + CeilDiv(s.H_out, 16) * 64;                                      // calc18: lanes
-    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 16) * 512;          // calc19: spread
+    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 64;                      // calc1: grad_yTile
+    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 16) * 64;                  // calc2: sum_1Tile
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                 // calc3: wTile
+    bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;  // calc4: tmp
+    bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;        // calc5: sum
+    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                         // calc6: acc
+    bytes = bytes + CeilDiv(s.N, 8) * 256;                                          // calc7: part
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc8: order
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc9: position
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc10: quotient
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc11: part
+    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 16) * 64;                  // calc12: permuted
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 16) * 64;           // calc13: xTile
+    bytes = bytes + s.H_out * 64 + 128;                                             // calc14: padded
+    bytes = bytes + s.H_out * 64;                                                   // calc15: values
+    bytes = bytes + CeilDiv(s.H_out, 16) * 64;                                      // calc16: lanes
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 16) * 512;          // calc17: spread
     return bytes;
 }
 
@@ -505,13 +497,10 @@ inline Checked Sum1Ledger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.sum1CTile, 16) * 128;                   // out0: sum_1WsOut, 2 copies
     bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc0: sumAcc
     bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc1: grad_yTile
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32 + 64;                // calc2: padded
-    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // calc3: values
-    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc4: lanes
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc5: wTile
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc6: sum
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc7: acc
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc8: part
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc2: wTile
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc3: sum
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc4: acc
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc5: part
     return bytes;
 }
 
@@ -537,18 +526,15 @@ inline Checked Sum2Ledger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 16) * 128;  // out0: sum_2WsOut, 2 copies
     bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc0: sumAcc
     bytes = bytes + RoundUp(s.sum2BTile * s.sum2CTile * 4, 32);    // calc1: xTile
-    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;             // calc2: padded
-    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // calc3: values
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc4: lanes
-    bytes = bytes + s.sum2BTile * CeilDiv(s.sum2OTile, 16) * 64;   // calc5: grad_yTile
-    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 16) * 64;   // calc6: grad_yTile
-    bytes = bytes + CeilDiv(s.sum2BTile, 16) * 64;                 // calc7: offsets
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc8: sum
-    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 16) * 512;  // calc9: spread
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc10: order
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc11: position
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc12: quotient
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc13: part
+    bytes = bytes + s.sum2BTile * CeilDiv(s.sum2OTile, 16) * 64;   // calc2: grad_yTile
+    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 16) * 64;   // calc3: grad_yTile
+    bytes = bytes + CeilDiv(s.sum2BTile, 16) * 64;                 // calc4: offsets
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc5: sum
+    bytes = bytes + s.sum2OTile * CeilDiv(s.sum2BTile, 16) * 512;  // calc6: spread
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc7: order
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc8: position
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc9: quotient
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc10: part
     return bytes;
 }
 
@@ -695,8 +681,10 @@ inline bool FitSum2(Sizes &s, const Chip &chip)
     s.sum2OTile = Checked(1);
     s.sum2BTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum2CTile, s.C_in, 8, MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), 128),
-                    false, &Sum2Ledger, coreNum, ub) &&
+    return Maximise(
+               s, &Sizes::sum2CTile, s.C_in, 8,
+               MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), MaxOf(((s.C_out + 8191) / s.C_out), 128)),
+               false, &Sum2Ledger, coreNum, ub) &&
            Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
                     CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger, coreNum, ub) &&
            Maximise(s, &Sizes::sum2BTile, MinOf(s.N, 4095), 1, 0, false, &Sum2Ledger, coreNum, ub);
@@ -817,8 +805,10 @@ inline bool FitSum22(Sizes &s, const Chip &chip)
     s.sum2OTile = Checked(1);
     s.sum2BTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum2CTile, s.C_in, 16, MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), 128),
-                    false, &Sum2Ledger2, coreNum, ub) &&
+    return Maximise(
+               s, &Sizes::sum2CTile, s.C_in, 16,
+               MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), MaxOf(((s.C_out + 8191) / s.C_out), 128)),
+               false, &Sum2Ledger2, coreNum, ub) &&
            Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
                     CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger2, coreNum, ub) &&
            Maximise(s, &Sizes::sum2BTile, MinOf(s.N, 4095), 1, 0, false, &Sum2Ledger2, coreNum, ub);

@@ -147,22 +147,20 @@ public:
         pipe->InitBuffer(out0Queue_, 2, H_in_ * N_ * ceilGradWCTileBy8_ * 32);
         pipe->InitBuffer(out1Queue_, 2, K_ * ceilCOutBy8_ * gradWCTile_ * 32);
         pipe->InitBuffer(calc0Buf_, H_in_ * K_ * N_ * ceilCOutBy8_ * 32);
-        pipe->InitBuffer(calc1Buf_, ceilCOutBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, ceilCOutBy8_ * 32);
-        pipe->InitBuffer(calc3Buf_, H_in_ * ceilNBy8_ * gradWCTile_ * 32);
-        pipe->InitBuffer(calc4Buf_, H_in_ * K_ * N_ * ceilCOutBy8_ * gradWCTile_ * 32);
-        pipe->InitBuffer(calc5Buf_, H_in_ * N_ * ceilCOutBy8_ * gradWCTile_ * 32);
-        pipe->InitBuffer(calc6Buf_, ceilNBy8_ * 2048);
-        pipe->InitBuffer(calc7Buf_, ceilNBy8_ * 256);
+        pipe->InitBuffer(calc1Buf_, H_in_ * ceilNBy8_ * gradWCTile_ * 32);
+        pipe->InitBuffer(calc2Buf_, H_in_ * K_ * N_ * ceilCOutBy8_ * gradWCTile_ * 32);
+        pipe->InitBuffer(calc3Buf_, H_in_ * N_ * ceilCOutBy8_ * gradWCTile_ * 32);
+        pipe->InitBuffer(calc4Buf_, ceilNBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilNBy8_ * 256);
+        pipe->InitBuffer(calc6Buf_, ceilGradWCTileBy8_ * 32);
+        pipe->InitBuffer(calc7Buf_, ceilGradWCTileBy8_ * 32);
         pipe->InitBuffer(calc8Buf_, ceilGradWCTileBy8_ * 32);
         pipe->InitBuffer(calc9Buf_, ceilGradWCTileBy8_ * 32);
-        pipe->InitBuffer(calc10Buf_, ceilGradWCTileBy8_ * 32);
-        pipe->InitBuffer(calc11Buf_, ceilGradWCTileBy8_ * 32);
-        pipe->InitBuffer(calc12Buf_, K_ * ceilCOutBy8_ * gradWCTile_ * 32);
-        pipe->InitBuffer(calc13Buf_, K_ * N_ * ceilHOutBy8_ * gradWCTile_ * 32);
-        pipe->InitBuffer(calc14Buf_, H_out_ * 32 + 64);
-        pipe->InitBuffer(calc15Buf_, ceilHOutBy8_ * 32);
-        pipe->InitBuffer(calc16Buf_, K_ * N_ * ceilHOutBy8_ * gradWCTile_ * 256);
+        pipe->InitBuffer(calc10Buf_, K_ * ceilCOutBy8_ * gradWCTile_ * 32);
+        pipe->InitBuffer(calc11Buf_, K_ * N_ * ceilHOutBy8_ * gradWCTile_ * 32);
+        pipe->InitBuffer(calc12Buf_, H_out_ * 32 + 64);
+        pipe->InitBuffer(calc13Buf_, ceilHOutBy8_ * 32);
+        pipe->InitBuffer(calc14Buf_, K_ * N_ * ceilHOutBy8_ * gradWCTile_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -172,33 +170,24 @@ public:
             for (int64_t b = 0; b < N_; ++b) {
                 for (int64_t k = 0; k < K_; ++k) {
                     if (pad_ + t - k >= 0 && pad_ + t - k < H_out_ && 0 < C_out_) {
+                        const int64_t endLane = ceilCOutBy8_ * 8;
                         AscendC::LocalTensor<float> grad_yIn = in0Queue_.AllocTensor<float>();
                         AscendC::DataCopyPad(
                             grad_yIn, grad_yGm_[C_out_ * N_ * pad_ + C_out_ * N_ * t + C_out_ * b - C_out_ * N_ * k],
                             AscendC::DataCopyExtParams(1, C_out_ * 4, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                            AscendC::DataCopyPadExtParams<float>(true, 0, endLane - C_out_, 0.0f));
                         in0Queue_.EnQue(grad_yIn);
                         grad_yIn = in0Queue_.DeQue<float>();
-                        AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                        VectorBarrier();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilCOutBy8_ * 8 + 16);
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], grad_yIn, 1.0f, C_out_);
+                        AscendC::Muls(grad_yTile[K_ * N_ * ceilCOutBy8_ * t * 8 + K_ * b * ceilCOutBy8_ * 8 +
+                                                 ceilCOutBy8_ * k * 8],
+                                      grad_yIn, 1.0f, endLane);
                         in0Queue_.FreeTensor(grad_yIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), ceilCOutBy8_ * 8);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), ceilCOutBy8_ * 8);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(C_out_), ceilCOutBy8_ * 8);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), ceilCOutBy8_ * 8);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), ceilCOutBy8_ * 8);
-                        VectorBarrier();
-                        AscendC::Gather(grad_yTile[K_ * N_ * ceilCOutBy8_ * t * 8 + K_ * b * ceilCOutBy8_ * 8 +
-                                                   ceilCOutBy8_ * k * 8],
-                                        padded, lanes.ReinterpretCast<uint32_t>(), 0, ceilCOutBy8_ * 8);
+                        if (ceilCOutBy8_ * 8 - endLane > 0) {
+                            AscendC::Duplicate<float>(
+                                grad_yTile[K_ * N_ * ceilCOutBy8_ * t * 8 + K_ * b * ceilCOutBy8_ * 8 +
+                                           ceilCOutBy8_ * k * 8 + endLane],
+                                0.0f, ceilCOutBy8_ * 8 - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(grad_yTile[K_ * N_ * ceilCOutBy8_ * t * 8 +
                                                              K_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * k * 8],
@@ -225,7 +214,7 @@ public:
             const int64_t cStart = gradWCTile_ * item;
             const int64_t cCount = MinOf(gradWCTile_, C_in_ - cStart);
             // grad_x[t, b, c] = sum[k, o](grad_y[pad + t - k, b, o] * w[k, c, o])
-            AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
             AscendC::LocalTensor<float> wIn = in2Queue_.AllocTensor<float>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t first1 = 0; first1 < K_; first1 += 4095) {
@@ -238,7 +227,7 @@ public:
             }
             in2Queue_.EnQue(wIn);
             wIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t t = 0; t < H_in_; ++t) {
                     for (int64_t b = 0; b < N_; ++b) {
@@ -249,7 +238,7 @@ public:
                     }
                 }
             }
-            AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
             VectorBarrier();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t t = 0; t < H_in_; ++t) {
@@ -324,8 +313,8 @@ public:
                     }
                 }
             }
-            AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
+            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t t = 0; t < H_in_; ++t) {
                     AscendC::Duplicate<float>(acc, 0.0f, ceilNBy8_ * 512);
@@ -374,8 +363,8 @@ public:
                 }
             }
             in2Queue_.FreeTensor(wIn);
-            AscendC::LocalTensor<int32_t> order = calc8Buf_.Get<int32_t>();
-            AscendC::LocalTensor<int32_t> position = calc9Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> order = calc6Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> position = calc7Buf_.Get<int32_t>();
             AscendC::CreateVecIndex<int32_t>(position, static_cast<int32_t>(0), cCount);
             VectorBarrier();
             AscendC::Muls(order, position, static_cast<int32_t>(H_in_ * ceilNBy8_ * 32), cCount);
@@ -397,8 +386,8 @@ public:
             }
             out0Queue_.FreeTensor(grad_xOut);
             // grad_w[k, c, o] = sum[t, b](x[k + t - pad, b, c] * grad_y[t, b, o])
-            AscendC::LocalTensor<float> sum_2Tile = calc12Buf_.Get<float>();
-            AscendC::LocalTensor<float> xTile = calc13Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_2Tile = calc10Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc11Buf_.Get<float>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t b = 0; b < N_; ++b) {
                     for (int64_t k = 0; k < K_; ++k) {
@@ -418,26 +407,26 @@ public:
                             }
                             in3Queue_.EnQue(xIn);
                             xIn = in3Queue_.DeQue<float>();
-                            AscendC::LocalTensor<float> padded1 = calc14Buf_.Get<float>();
+                            AscendC::LocalTensor<float> padded = calc12Buf_.Get<float>();
                             VectorBarrier();
-                            AscendC::Duplicate<float>(padded1, 0.0f, H_out_ * 8 + 16);
+                            AscendC::Duplicate<float>(padded, 0.0f, H_out_ * 8 + 16);
                             VectorBarrier();
-                            AscendC::Muls(padded1[8], xIn, 1.0f, valid * 8);
+                            AscendC::Muls(padded[8], xIn, 1.0f, valid * 8);
                             in3Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes1 = calc15Buf_.Get<int32_t>();
-                            AscendC::CreateVecIndex<int32_t>(lanes1, static_cast<int32_t>(-low), ceilHOutBy8_ * 8);
+                            AscendC::LocalTensor<int32_t> lanes = calc13Buf_.Get<int32_t>();
+                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), ceilHOutBy8_ * 8);
                             VectorBarrier();
-                            AscendC::Maxs(lanes1, lanes1, static_cast<int32_t>(-1), ceilHOutBy8_ * 8);
+                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), ceilHOutBy8_ * 8);
                             VectorBarrier();
-                            AscendC::Mins(lanes1, lanes1, static_cast<int32_t>(valid), ceilHOutBy8_ * 8);
+                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), ceilHOutBy8_ * 8);
                             VectorBarrier();
-                            AscendC::Muls(lanes1, lanes1, static_cast<int32_t>(32), ceilHOutBy8_ * 8);
+                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(32), ceilHOutBy8_ * 8);
                             VectorBarrier();
-                            AscendC::Adds(lanes1, lanes1, static_cast<int32_t>(32), ceilHOutBy8_ * 8);
+                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), ceilHOutBy8_ * 8);
                             VectorBarrier();
                             AscendC::Gather(xTile[K_ * N_ * c * ceilHOutBy8_ * 8 + K_ * b * ceilHOutBy8_ * 8 +
                                                   ceilHOutBy8_ * k * 8],
-                                            padded1, lanes1.ReinterpretCast<uint32_t>(), 0, ceilHOutBy8_ * 8);
+                                            padded, lanes.ReinterpretCast<uint32_t>(), 0, ceilHOutBy8_ * 8);
                         } else {
                             AscendC::Duplicate<float>(xTile[K_ * N_ * c * ceilHOutBy8_ * 8 + K_ * b * ceilHOutBy8_ * 8 +
                                                             ceilHOutBy8_ * k * 8],
@@ -447,7 +436,7 @@ public:
                 }
             }
             AscendC::Duplicate<float>(sum_2Tile, 0.0f, K_ * cCount * ceilCOutBy8_ * 8);
-            AscendC::LocalTensor<float> spread = calc16Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc14Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < K_ * N_ * cCount * ceilHOutBy8_; block += 255) {
                 AscendC::Brcb(spread[block * 64], xTile[block * 8], MinOf(255, K_ * N_ * cCount * ceilHOutBy8_ - block),
@@ -523,22 +512,20 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_wOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // order
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // position
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // quotient
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // sum_2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // order
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // position
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // quotient
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // sum_2Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // lanes
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // spread
     AscendC::GlobalTensor<float> grad_yGm_;
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
@@ -784,7 +771,6 @@ public:
         gradWWork_ = tiling.gradWWork;
         pad_ = tiling.pad;
         ceilCOutBy16_ = CeilDiv(C_out_, 16);
-        ceilCOutBy8_ = CeilDiv(C_out_, 8);
         divCOutBy64_ = C_out_ / 64;
         ceilHOutBy16_ = CeilDiv(H_out_, 16);
         ceilNBy16_ = CeilDiv(N_, 16);
@@ -803,25 +789,23 @@ public:
         pipe->InitBuffer(out0Queue_, 2, H_in_ * N_ * ceilGradWCTileBy16_ * 32);
         pipe->InitBuffer(out1Queue_, 2, K_ * ceilCOutBy16_ * gradWCTile_ * 32);
         pipe->InitBuffer(calc0Buf_, H_in_ * K_ * N_ * ceilCOutBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilCOutBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, ceilCOutBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, H_out_ * N_ * ceilCOutBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, H_in_ * ceilNBy16_ * gradWCTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, K_ * ceilCOutBy16_ * gradWCTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, H_in_ * K_ * N_ * ceilCOutBy16_ * gradWCTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, H_in_ * N_ * ceilCOutBy16_ * gradWCTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilNBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilNBy8_ * 256);
+        pipe->InitBuffer(calc1Buf_, H_out_ * N_ * ceilCOutBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, H_in_ * ceilNBy16_ * gradWCTile_ * 64);
+        pipe->InitBuffer(calc3Buf_, K_ * ceilCOutBy16_ * gradWCTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, H_in_ * K_ * N_ * ceilCOutBy16_ * gradWCTile_ * 64);
+        pipe->InitBuffer(calc5Buf_, H_in_ * N_ * ceilCOutBy16_ * gradWCTile_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilNBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilNBy8_ * 256);
+        pipe->InitBuffer(calc8Buf_, ceilGradWCTileBy16_ * 64);
+        pipe->InitBuffer(calc9Buf_, ceilGradWCTileBy16_ * 64);
         pipe->InitBuffer(calc10Buf_, ceilGradWCTileBy16_ * 64);
         pipe->InitBuffer(calc11Buf_, ceilGradWCTileBy16_ * 64);
-        pipe->InitBuffer(calc12Buf_, ceilGradWCTileBy16_ * 64);
-        pipe->InitBuffer(calc13Buf_, ceilGradWCTileBy16_ * 64);
-        pipe->InitBuffer(calc14Buf_, H_in_ * N_ * ceilGradWCTileBy16_ * 64);
-        pipe->InitBuffer(calc15Buf_, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 64);
-        pipe->InitBuffer(calc16Buf_, H_out_ * 64 + 128);
-        pipe->InitBuffer(calc17Buf_, H_out_ * 64);
-        pipe->InitBuffer(calc18Buf_, ceilHOutBy16_ * 64);
-        pipe->InitBuffer(calc19Buf_, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 512);
+        pipe->InitBuffer(calc12Buf_, H_in_ * N_ * ceilGradWCTileBy16_ * 64);
+        pipe->InitBuffer(calc13Buf_, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 64);
+        pipe->InitBuffer(calc14Buf_, H_out_ * 64 + 128);
+        pipe->InitBuffer(calc15Buf_, H_out_ * 64);
+        pipe->InitBuffer(calc16Buf_, ceilHOutBy16_ * 64);
+        pipe->InitBuffer(calc17Buf_, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 512);
     }
 
     __aicore__ inline void Process()
@@ -829,79 +813,63 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, H_in_ * K_ * N_ * ceilCOutBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilCOutBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, H_out_ * N_ * ceilCOutBy16_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilCOutBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, H_in_ * ceilNBy16_ * gradWCTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, H_out_ * N_ * ceilCOutBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, K_ * ceilCOutBy16_ * gradWCTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, H_in_ * ceilNBy16_ * gradWCTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, H_in_ * K_ * N_ * ceilCOutBy16_ * gradWCTile_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, K_ * ceilCOutBy16_ * gradWCTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, H_in_ * N_ * ceilCOutBy16_ * gradWCTile_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, H_in_ * K_ * N_ * ceilCOutBy16_ * gradWCTile_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilNBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, H_in_ * N_ * ceilCOutBy16_ * gradWCTile_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilNBy8_ * 64);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilNBy8_ * 512);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradWCTileBy16_ * 16);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilNBy8_ * 64);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilGradWCTileBy16_ * 16);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
         AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilGradWCTileBy16_ * 16);
         AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
         AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilGradWCTileBy16_ * 16);
         AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilGradWCTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc12Zero, 0.0f, H_in_ * N_ * ceilGradWCTileBy16_ * 16);
         AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilGradWCTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc13Zero, 0.0f, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 16);
         AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, H_in_ * N_ * ceilGradWCTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc14Zero, 0.0f, H_out_ * 16 + 32);
         AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc15Zero, 0.0f, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 16);
+        AscendC::Duplicate<float>(calc15Zero, 0.0f, H_out_ * 16);
         AscendC::LocalTensor<float> calc16Zero = calc16Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc16Zero, 0.0f, H_out_ * 16 + 32);
+        AscendC::Duplicate<float>(calc16Zero, 0.0f, ceilHOutBy16_ * 16);
         AscendC::LocalTensor<float> calc17Zero = calc17Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc17Zero, 0.0f, H_out_ * 16);
-        AscendC::LocalTensor<float> calc18Zero = calc18Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc18Zero, 0.0f, ceilHOutBy16_ * 16);
-        AscendC::LocalTensor<float> calc19Zero = calc19Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc19Zero, 0.0f, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 128);
+        AscendC::Duplicate<float>(calc17Zero, 0.0f, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 128);
         AscendC::LocalTensor<float> grad_yTile = calc0Buf_.Get<float>();
         VectorBarrier();
         for (int64_t t = 0; t < H_in_; ++t) {
             for (int64_t b = 0; b < N_; ++b) {
                 for (int64_t k = 0; k < K_; ++k) {
                     if (pad_ + t - k >= 0 && pad_ + t - k < H_out_ && 0 < C_out_) {
+                        const int64_t endLane = ceilCOutBy16_ * 16;
                         AscendC::LocalTensor<Element> grad_yIn = in0Queue_.AllocTensor<Element>();
                         AscendC::DataCopyPad(
                             grad_yIn, grad_yGm_[C_out_ * N_ * pad_ + C_out_ * N_ * t + C_out_ * b - C_out_ * N_ * k],
                             AscendC::DataCopyExtParams(1, C_out_ * 2, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                            AscendC::DataCopyPadExtParams<Element>(true, 0, endLane - C_out_, static_cast<Element>(0)));
                         in0Queue_.EnQue(grad_yIn);
                         grad_yIn = in0Queue_.DeQue<Element>();
-                        AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                        VectorBarrier();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilCOutBy8_ * 8 + 16);
-                        AscendC::LocalTensor<float> values = calc2Buf_.Get<float>();
-                        AscendC::Cast(values, grad_yIn, AscendC::RoundMode::CAST_NONE, ceilCOutBy16_ * 16);
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], values, 1.0f, C_out_);
+                        AscendC::Cast(grad_yTile[K_ * N_ * ceilCOutBy16_ * t * 16 + K_ * b * ceilCOutBy16_ * 16 +
+                                                 ceilCOutBy16_ * k * 16],
+                                      grad_yIn, AscendC::RoundMode::CAST_NONE, endLane);
                         in0Queue_.FreeTensor(grad_yIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
-                        VectorBarrier();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), ceilCOutBy16_ * 16);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), ceilCOutBy16_ * 16);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(C_out_), ceilCOutBy16_ * 16);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), ceilCOutBy16_ * 16);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), ceilCOutBy16_ * 16);
-                        VectorBarrier();
-                        AscendC::Gather(grad_yTile[K_ * N_ * ceilCOutBy16_ * t * 16 + K_ * b * ceilCOutBy16_ * 16 +
-                                                   ceilCOutBy16_ * k * 16],
-                                        padded, lanes.ReinterpretCast<uint32_t>(), 0, ceilCOutBy16_ * 16);
+                        if (ceilCOutBy16_ * 16 - endLane > 0) {
+                            AscendC::Duplicate<float>(
+                                grad_yTile[K_ * N_ * ceilCOutBy16_ * t * 16 + K_ * b * ceilCOutBy16_ * 16 +
+                                           ceilCOutBy16_ * k * 16 + endLane],
+                                0.0f, ceilCOutBy16_ * 16 - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(grad_yTile[K_ * N_ * ceilCOutBy16_ * t * 16 +
                                                              K_ * b * ceilCOutBy16_ * 16 + ceilCOutBy16_ * k * 16],
@@ -922,7 +890,7 @@ public:
         }
         in1Queue_.EnQue(grad_yIn1);
         grad_yIn1 = in1Queue_.DeQue<Element>();
-        AscendC::LocalTensor<float> grad_yTile1 = calc3Buf_.Get<float>();
+        AscendC::LocalTensor<float> grad_yTile1 = calc1Buf_.Get<float>();
         AscendC::Cast(grad_yTile1, grad_yIn1, AscendC::RoundMode::CAST_NONE, H_out_ * N_ * ceilCOutBy16_ * 16);
         in1Queue_.FreeTensor(grad_yIn1);
         for (int64_t item = blockIdx_ * gradWPer_; item < MinOf(gradWWork_, blockIdx_ * gradWPer_ + gradWPer_);
@@ -930,7 +898,7 @@ public:
             const int64_t cStart = gradWCTile_ * item;
             const int64_t cCount = MinOf(gradWCTile_, C_in_ - cStart);
             // grad_x[t, b, c] = sum[k, o](grad_y[pad + t - k, b, o] * w[k, c, o])
-            AscendC::LocalTensor<float> sum_1Tile = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
             AscendC::LocalTensor<Element> wIn = in2Queue_.AllocTensor<Element>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t first1 = 0; first1 < K_; first1 += 4095) {
@@ -943,11 +911,11 @@ public:
             }
             in2Queue_.EnQue(wIn);
             wIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> wTile = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, K_ * cCount * ceilCOutBy16_ * 16);
             in2Queue_.FreeTensor(wIn);
-            AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             VectorBarrier();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t t = 0; t < H_in_; ++t) {
@@ -959,7 +927,7 @@ public:
                     }
                 }
             }
-            AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
             VectorBarrier();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t t = 0; t < H_in_; ++t) {
@@ -1036,8 +1004,8 @@ public:
                     }
                 }
             }
-            AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+            AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t t = 0; t < H_in_; ++t) {
                     AscendC::Duplicate<float>(acc, 0.0f, ceilNBy8_ * 512);
@@ -1085,12 +1053,12 @@ public:
                     }
                 }
             }
-            AscendC::LocalTensor<int32_t> order = calc10Buf_.Get<int32_t>();
-            AscendC::LocalTensor<int32_t> position = calc11Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> order = calc8Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> position = calc9Buf_.Get<int32_t>();
             AscendC::CreateVecIndex<int32_t>(position, static_cast<int32_t>(0), cCount);
             VectorBarrier();
             AscendC::Muls(order, position, static_cast<int32_t>(H_in_ * ceilNBy16_ * 64), cCount);
-            AscendC::LocalTensor<float> permuted = calc14Buf_.Get<float>();
+            AscendC::LocalTensor<float> permuted = calc12Buf_.Get<float>();
             VectorBarrier();
             for (int64_t t = 0; t < H_in_; ++t) {
                 for (int64_t b = 0; b < N_; ++b) {
@@ -1117,8 +1085,8 @@ public:
             }
             out0Queue_.FreeTensor(grad_xOut);
             // grad_w[k, c, o] = sum[t, b](x[k + t - pad, b, c] * grad_y[t, b, o])
-            AscendC::LocalTensor<float> sum_2Tile = calc5Buf_.Get<float>();
-            AscendC::LocalTensor<float> xTile = calc15Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_2Tile = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc13Buf_.Get<float>();
             for (int64_t c = 0; c < cCount; ++c) {
                 for (int64_t b = 0; b < N_; ++b) {
                     for (int64_t k = 0; k < K_; ++k) {
@@ -1138,28 +1106,28 @@ public:
                             }
                             in3Queue_.EnQue(xIn);
                             xIn = in3Queue_.DeQue<Element>();
-                            AscendC::LocalTensor<float> padded1 = calc16Buf_.Get<float>();
+                            AscendC::LocalTensor<float> padded = calc14Buf_.Get<float>();
                             VectorBarrier();
-                            AscendC::Duplicate<float>(padded1, 0.0f, H_out_ * 16 + 32);
-                            AscendC::LocalTensor<float> values1 = calc17Buf_.Get<float>();
-                            AscendC::Cast(values1, xIn, AscendC::RoundMode::CAST_NONE, valid * 16);
+                            AscendC::Duplicate<float>(padded, 0.0f, H_out_ * 16 + 32);
+                            AscendC::LocalTensor<float> values = calc15Buf_.Get<float>();
+                            AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, valid * 16);
                             VectorBarrier();
-                            AscendC::Muls(padded1[16], values1, 1.0f, valid * 16);
+                            AscendC::Muls(padded[16], values, 1.0f, valid * 16);
                             in3Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes1 = calc18Buf_.Get<int32_t>();
-                            AscendC::CreateVecIndex<int32_t>(lanes1, static_cast<int32_t>(-low), ceilHOutBy16_ * 16);
+                            AscendC::LocalTensor<int32_t> lanes = calc16Buf_.Get<int32_t>();
+                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), ceilHOutBy16_ * 16);
                             VectorBarrier();
-                            AscendC::Maxs(lanes1, lanes1, static_cast<int32_t>(-1), ceilHOutBy16_ * 16);
+                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), ceilHOutBy16_ * 16);
                             VectorBarrier();
-                            AscendC::Mins(lanes1, lanes1, static_cast<int32_t>(valid), ceilHOutBy16_ * 16);
+                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), ceilHOutBy16_ * 16);
                             VectorBarrier();
-                            AscendC::Muls(lanes1, lanes1, static_cast<int32_t>(64), ceilHOutBy16_ * 16);
+                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(64), ceilHOutBy16_ * 16);
                             VectorBarrier();
-                            AscendC::Adds(lanes1, lanes1, static_cast<int32_t>(64), ceilHOutBy16_ * 16);
+                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(64), ceilHOutBy16_ * 16);
                             VectorBarrier();
                             AscendC::Gather(xTile[K_ * N_ * c * ceilHOutBy16_ * 16 + K_ * b * ceilHOutBy16_ * 16 +
                                                   ceilHOutBy16_ * k * 16],
-                                            padded1, lanes1.ReinterpretCast<uint32_t>(), 0, ceilHOutBy16_ * 16);
+                                            padded, lanes.ReinterpretCast<uint32_t>(), 0, ceilHOutBy16_ * 16);
                         } else {
                             AscendC::Duplicate<float>(xTile[K_ * N_ * c * ceilHOutBy16_ * 16 +
                                                             K_ * b * ceilHOutBy16_ * 16 + ceilHOutBy16_ * k * 16],
@@ -1169,7 +1137,7 @@ public:
                 }
             }
             AscendC::Duplicate<float>(sum_2Tile, 0.0f, K_ * cCount * ceilCOutBy16_ * 16);
-            AscendC::LocalTensor<float> spread = calc19Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc17Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < K_ * N_ * cCount * ceilHOutBy16_ * 2; block += 255) {
                 AscendC::Brcb(spread[block * 64], xTile[block * 8],
@@ -1246,25 +1214,23 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_wOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // order
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // position
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // quotient
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // permuted
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc17Buf_;    // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc18Buf_;    // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc19Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // order
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // position
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // quotient
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // permuted
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // values
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // lanes
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc17Buf_;    // spread
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
@@ -1282,7 +1248,6 @@ private:
     int64_t gradWWork_;
     int64_t pad_;
     int64_t ceilCOutBy16_;
-    int64_t ceilCOutBy8_;
     int64_t divCOutBy64_;
     int64_t ceilHOutBy16_;
     int64_t ceilNBy16_;

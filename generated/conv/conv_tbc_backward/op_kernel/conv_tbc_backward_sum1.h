@@ -31,21 +31,18 @@ public:
         sum1Work_ = tiling.sum1Work;
         sum_1WsStart_ = tiling.sum_1WsStart;
         ceilSum1CTileBy8_ = CeilDiv(sum1CTile_, 8);
-        ceilSum1OTileBy8_ = CeilDiv(sum1OTile_, 8);
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_y), C_out_ * H_out_ * N_);
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(w), C_in_ * C_out_ * K_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_), C_in_ * H_in_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilSum1OTileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(sum1OTile_, 8) * 32);
         pipe->InitBuffer(in1Queue_, 2, sum1CTile_ * sum1OTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, ceilSum1CTileBy8_ * 32);
         pipe->InitBuffer(calc0Buf_, ceilSum1CTileBy8_ * 32);
         pipe->InitBuffer(calc1Buf_, sum1OTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilSum1OTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, sum1OTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, sum1CTile_ * sum1OTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilSum1CTileBy8_ * 32);
-        pipe->InitBuffer(calc6Buf_, ceilSum1CTileBy8_ * 2048);
-        pipe->InitBuffer(calc7Buf_, ceilSum1CTileBy8_ * 256);
+        pipe->InitBuffer(calc2Buf_, sum1CTile_ * sum1OTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilSum1CTileBy8_ * 32);
+        pipe->InitBuffer(calc4Buf_, ceilSum1CTileBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilSum1CTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -65,31 +62,20 @@ public:
                     // grad_x[t, b, c] = sum[k, o](grad_y[pad + t - k, b, o] * w[k, c, o])
                     AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
                     if (pad_ + t - k >= 0 && pad_ + t - k < H_out_ && 0 < oCount) {
+                        const int64_t endLane = RoundUp(oCount, 8);
                         AscendC::LocalTensor<float> grad_yIn = in0Queue_.AllocTensor<float>();
                         AscendC::DataCopyPad(
                             grad_yIn,
                             grad_yGm_[C_out_ * N_ * pad_ + C_out_ * N_ * t + C_out_ * b + oStart - C_out_ * N_ * k],
                             AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                            AscendC::DataCopyPadExtParams<float>(true, 0, endLane - oCount, 0.0f));
                         in0Queue_.EnQue(grad_yIn);
                         grad_yIn = in0Queue_.DeQue<float>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilSum1OTileBy8_ * 8 + 16);
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], grad_yIn, 1.0f, oCount);
+                        AscendC::Muls(grad_yTile, grad_yIn, 1.0f, endLane);
                         in0Queue_.FreeTensor(grad_yIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), oPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), oPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(oCount), oPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), oPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), oPitch);
-                        VectorBarrier();
-                        AscendC::Gather(grad_yTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, oPitch);
+                        if (oPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(grad_yTile[endLane], 0.0f, oPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(grad_yTile, 0.0f, oPitch);
                     }
@@ -99,7 +85,7 @@ public:
                                          AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                     in1Queue_.EnQue(wIn);
                     wIn = in1Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
                     if (oPitch <= cCount * 64 && oPitch <= 2040) {
                         VectorBarrier();
                         for (int64_t col = 0; col < oPitch; col += 64) {
@@ -115,9 +101,9 @@ public:
                             AscendC::Mul(tmp[c * oPitch], grad_yTile, wIn[c * oPitch], oPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(cCount, 8) * 512);
                     if (oPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < oCount; col1 += 64) {
@@ -177,12 +163,10 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
     AscendC::GlobalTensor<float> grad_yGm_;
     AscendC::GlobalTensor<float> wGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -201,7 +185,6 @@ private:
     int64_t sum1Work_;
     int64_t sum_1WsStart_;
     int64_t ceilSum1CTileBy8_;
-    int64_t ceilSum1OTileBy8_;
 };
 
 /// The stage from start to end.
@@ -238,23 +221,18 @@ public:
         sum_1WsStart_ = tiling.sum_1WsStart;
         ceilSum1CTileBy16_ = CeilDiv(sum1CTile_, 16);
         ceilSum1CTileBy8_ = CeilDiv(sum1CTile_, 8);
-        ceilSum1OTileBy16_ = CeilDiv(sum1OTile_, 16);
-        ceilSum1OTileBy8_ = CeilDiv(sum1OTile_, 8);
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_y), C_out_ * H_out_ * N_);
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(w), C_in_ * C_out_ * K_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_), C_in_ * H_in_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilSum1OTileBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(sum1OTile_, 16) * 32);
         pipe->InitBuffer(in1Queue_, 2, sum1CTile_ * sum1OTile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, ceilSum1CTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilSum1CTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, sum1OTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilSum1OTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, ceilSum1OTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, sum1OTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, sum1CTile_ * sum1OTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilSum1CTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilSum1CTileBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilSum1CTileBy8_ * 256);
+        pipe->InitBuffer(calc2Buf_, sum1CTile_ * sum1OTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilSum1CTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilSum1CTileBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilSum1CTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -264,19 +242,13 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, sum1OTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilSum1OTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, sum1CTile_ * sum1OTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilSum1OTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilSum1CTileBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, sum1OTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilSum1CTileBy8_ * 512);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, sum1CTile_ * sum1OTile_);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilSum1CTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilSum1CTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilSum1CTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilSum1CTileBy8_ * 64);
         for (int64_t item = blockIdx_ * sum1Per_; item < MinOf(sum1Work_, blockIdx_ * sum1Per_ + sum1Per_); ++item) {
             const int64_t cStart = sum1CTile_ * (item % sum1CTiles_);
             const int64_t cCount = MinOf(sum1CTile_, C_in_ - cStart);
@@ -292,33 +264,20 @@ public:
                     // grad_x[t, b, c] = sum[k, o](grad_y[pad + t - k, b, o] * w[k, c, o])
                     AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
                     if (pad_ + t - k >= 0 && pad_ + t - k < H_out_ && 0 < oCount) {
+                        const int64_t endLane = RoundUp(oCount, 16);
                         AscendC::LocalTensor<Element> grad_yIn = in0Queue_.AllocTensor<Element>();
                         AscendC::DataCopyPad(
                             grad_yIn,
                             grad_yGm_[C_out_ * N_ * pad_ + C_out_ * N_ * t + C_out_ * b + oStart - C_out_ * N_ * k],
                             AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                            AscendC::DataCopyPadExtParams<Element>(true, 0, endLane - oCount, static_cast<Element>(0)));
                         in0Queue_.EnQue(grad_yIn);
                         grad_yIn = in0Queue_.DeQue<Element>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilSum1OTileBy8_ * 8 + 16);
-                        AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
-                        AscendC::Cast(values, grad_yIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], values, 1.0f, oCount);
+                        AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, endLane);
                         in0Queue_.FreeTensor(grad_yIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), oPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), oPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(oCount), oPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), oPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), oPitch);
-                        VectorBarrier();
-                        AscendC::Gather(grad_yTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, oPitch);
+                        if (oPitch - endLane > 0) {
+                            AscendC::Duplicate<float>(grad_yTile[endLane], 0.0f, oPitch - endLane);
+                        }
                     } else {
                         AscendC::Duplicate<float>(grad_yTile, 0.0f, oPitch);
                     }
@@ -328,7 +287,7 @@ public:
                                          AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                     in1Queue_.EnQue(wIn);
                     wIn = in1Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> wTile = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> wTile = calc2Buf_.Get<float>();
                     AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, cCount * oPitch);
                     in1Queue_.FreeTensor(wIn);
                     if (oPitch <= cCount * 64 && oPitch <= 2040) {
@@ -346,9 +305,9 @@ public:
                             AscendC::Mul(wTile[c * oPitch], grad_yTile, wTile[c * oPitch], oPitch);
                         }
                     }
-                    AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(cCount, 8) * 512);
                     if (oPitch <= 2040) {
                         for (int64_t col1 = 0; col1 < oCount; col1 += 64) {
@@ -407,13 +366,10 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -433,8 +389,6 @@ private:
     int64_t sum_1WsStart_;
     int64_t ceilSum1CTileBy16_;
     int64_t ceilSum1CTileBy8_;
-    int64_t ceilSum1OTileBy16_;
-    int64_t ceilSum1OTileBy8_;
 };
 
 /// The stage from start to end.

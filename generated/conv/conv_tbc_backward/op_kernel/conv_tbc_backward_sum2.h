@@ -33,26 +33,23 @@ public:
         sum2Work_ = tiling.sum2Work;
         sum_2WsStart_ = tiling.sum_2WsStart;
         ceilSum2BTileBy8_ = CeilDiv(sum2BTile_, 8);
-        ceilSum2CTileBy8_ = CeilDiv(sum2CTile_, 8);
         ceilSum2OTileBy8_ = CeilDiv(sum2OTile_, 8);
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_y), C_out_ * H_out_ * N_);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), C_in_ * H_in_ * N_);
         sum_2WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2WsStart_), C_in_ * C_out_ * K_);
-        pipe->InitBuffer(in0Queue_, 2, ceilSum2CTileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(sum2CTile_, 8) * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilSum2OTileBy8_ * sum2BTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilSum2OTileBy8_ * sum2CTile_ * 32);
         pipe->InitBuffer(calc0Buf_, sum2CTile_ * sum2OTile_ * 4);
         pipe->InitBuffer(calc1Buf_, sum2BTile_ * sum2CTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilSum2CTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, sum2CTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilSum2BTileBy8_ * sum2OTile_ * 32);
-        pipe->InitBuffer(calc5Buf_, ceilSum2BTileBy8_ * 32);
-        pipe->InitBuffer(calc6Buf_, sum2CTile_ * sum2OTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilSum2BTileBy8_ * sum2OTile_ * 256);
+        pipe->InitBuffer(calc2Buf_, ceilSum2BTileBy8_ * sum2OTile_ * 32);
+        pipe->InitBuffer(calc3Buf_, ceilSum2BTileBy8_ * 32);
+        pipe->InitBuffer(calc4Buf_, sum2CTile_ * sum2OTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, ceilSum2BTileBy8_ * sum2OTile_ * 256);
+        pipe->InitBuffer(calc6Buf_, ceilSum2OTileBy8_ * 32);
+        pipe->InitBuffer(calc7Buf_, ceilSum2OTileBy8_ * 32);
         pipe->InitBuffer(calc8Buf_, ceilSum2OTileBy8_ * 32);
         pipe->InitBuffer(calc9Buf_, ceilSum2OTileBy8_ * 32);
-        pipe->InitBuffer(calc10Buf_, ceilSum2OTileBy8_ * 32);
-        pipe->InitBuffer(calc11Buf_, ceilSum2OTileBy8_ * 32);
     }
 
     __aicore__ inline void Process()
@@ -74,33 +71,20 @@ public:
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     for (int64_t b = 0; b < bCount; ++b) {
                         if (k + t1 - pad_ >= 0 && k + t1 - pad_ < H_in_ && 0 < cCount) {
+                            const int64_t endLane = RoundUp(cCount, 8);
                             AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
-                            AscendC::DataCopyPad(
-                                xIn,
-                                xGm_[C_in_ * N_ * k + C_in_ * N_ * t1 + C_in_ * bStart + C_in_ * b + cStart -
-                                     C_in_ * N_ * pad_],
-                                AscendC::DataCopyExtParams(1, cCount * 4, 0, 0, 0),
-                                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                            AscendC::DataCopyPad(xIn,
+                                                 xGm_[C_in_ * N_ * k + C_in_ * N_ * t1 + C_in_ * bStart + C_in_ * b +
+                                                      cStart - C_in_ * N_ * pad_],
+                                                 AscendC::DataCopyExtParams(1, cCount * 4, 0, 0, 0),
+                                                 AscendC::DataCopyPadExtParams<float>(true, 0, endLane - cCount, 0.0f));
                             in0Queue_.EnQue(xIn);
                             xIn = in0Queue_.DeQue<float>();
-                            AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                            VectorBarrier();
-                            AscendC::Duplicate<float>(padded, 0.0f, ceilSum2CTileBy8_ * 8 + 16);
-                            VectorBarrier();
-                            AscendC::Muls(padded[8], xIn, 1.0f, cCount);
+                            AscendC::Muls(xTile[b * cPitch], xIn, 1.0f, endLane);
                             in0Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
-                            VectorBarrier();
-                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
-                            VectorBarrier();
-                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
-                            VectorBarrier();
-                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
-                            VectorBarrier();
-                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
-                            VectorBarrier();
-                            AscendC::Gather(xTile[b * cPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                            if (cPitch - endLane > 0) {
+                                AscendC::Duplicate<float>(xTile[b * cPitch + endLane], 0.0f, cPitch - endLane);
+                            }
                         } else {
                             AscendC::Duplicate<float>(xTile[b * cPitch], 0.0f, cPitch);
                         }
@@ -111,8 +95,8 @@ public:
                                          AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                     in1Queue_.EnQue(grad_yIn);
                     grad_yIn = in1Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> grad_yTile = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                    AscendC::LocalTensor<float> grad_yTile = calc2Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc3Buf_.Get<int32_t>();
                     AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), RoundUp(bCount, 8));
                     VectorBarrier();
                     AscendC::Mins(offsets, offsets, static_cast<int32_t>(bCount - 1), RoundUp(bCount, 8));
@@ -124,9 +108,9 @@ public:
                                         offsets.ReinterpretCast<uint32_t>(), o * 4, RoundUp(bCount, 8));
                     }
                     in1Queue_.FreeTensor(grad_yIn);
-                    AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
                     AscendC::Duplicate<float>(sum, 0.0f, cPitch * oCount);
-                    AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
                     VectorBarrier();
                     for (int64_t block = 0; block < oCount * CeilDiv(bCount, 8); block += 255) {
                         AscendC::Brcb(spread[block * 64], grad_yTile[block * 8],
@@ -166,8 +150,8 @@ public:
                     AscendC::Add(sumAcc, sumAcc, sum, cPitch * oCount);
                 }
             }
-            AscendC::LocalTensor<int32_t> order = calc8Buf_.Get<int32_t>();
-            AscendC::LocalTensor<int32_t> position = calc9Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> order = calc6Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> position = calc7Buf_.Get<int32_t>();
             AscendC::CreateVecIndex<int32_t>(position, static_cast<int32_t>(0), oCount);
             VectorBarrier();
             AscendC::Muls(order, position, static_cast<int32_t>(cPitch * 4), oCount);
@@ -196,16 +180,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_2WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // order
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // position
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // quotient
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // order
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // position
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // quotient
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
     AscendC::GlobalTensor<float> grad_yGm_;
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> sum_2WsGm_;
@@ -226,7 +208,6 @@ private:
     int64_t sum2Work_;
     int64_t sum_2WsStart_;
     int64_t ceilSum2BTileBy8_;
-    int64_t ceilSum2CTileBy8_;
     int64_t ceilSum2OTileBy8_;
 };
 
@@ -265,29 +246,24 @@ public:
         sum2Work_ = tiling.sum2Work;
         sum_2WsStart_ = tiling.sum_2WsStart;
         ceilSum2BTileBy16_ = CeilDiv(sum2BTile_, 16);
-        ceilSum2CTileBy16_ = CeilDiv(sum2CTile_, 16);
-        ceilSum2CTileBy8_ = CeilDiv(sum2CTile_, 8);
         ceilSum2OTileBy16_ = CeilDiv(sum2OTile_, 16);
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_y), C_out_ * H_out_ * N_);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), C_in_ * H_in_ * N_);
         sum_2WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2WsStart_), C_in_ * C_out_ * K_);
-        pipe->InitBuffer(in0Queue_, 2, ceilSum2CTileBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(sum2CTile_, 16) * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilSum2OTileBy16_ * sum2BTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilSum2OTileBy16_ * sum2CTile_ * 64);
         pipe->InitBuffer(calc0Buf_, sum2CTile_ * sum2OTile_ * 4);
         pipe->InitBuffer(calc1Buf_, sum2BTile_ * sum2CTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilSum2CTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, ceilSum2CTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, sum2CTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilSum2OTileBy16_ * sum2BTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilSum2BTileBy16_ * sum2OTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilSum2BTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, sum2CTile_ * sum2OTile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilSum2BTileBy16_ * sum2OTile_ * 512);
+        pipe->InitBuffer(calc2Buf_, ceilSum2OTileBy16_ * sum2BTile_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilSum2BTileBy16_ * sum2OTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilSum2BTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, sum2CTile_ * sum2OTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilSum2BTileBy16_ * sum2OTile_ * 512);
+        pipe->InitBuffer(calc7Buf_, ceilSum2OTileBy16_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilSum2OTileBy16_ * 64);
+        pipe->InitBuffer(calc9Buf_, ceilSum2OTileBy16_ * 64);
         pipe->InitBuffer(calc10Buf_, ceilSum2OTileBy16_ * 64);
-        pipe->InitBuffer(calc11Buf_, ceilSum2OTileBy16_ * 64);
-        pipe->InitBuffer(calc12Buf_, ceilSum2OTileBy16_ * 64);
-        pipe->InitBuffer(calc13Buf_, ceilSum2OTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -297,29 +273,23 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, sum2BTile_ * sum2CTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilSum2CTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilSum2OTileBy16_ * sum2BTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilSum2CTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilSum2BTileBy16_ * sum2OTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, sum2CTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilSum2BTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilSum2OTileBy16_ * sum2BTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, sum2CTile_ * sum2OTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilSum2BTileBy16_ * sum2OTile_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilSum2BTileBy16_ * sum2OTile_ * 128);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilSum2BTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilSum2OTileBy16_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, sum2CTile_ * sum2OTile_);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilSum2OTileBy16_ * 16);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilSum2BTileBy16_ * sum2OTile_ * 128);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilSum2OTileBy16_ * 16);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
         AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilSum2OTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilSum2OTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilSum2OTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilSum2OTileBy16_ * 16);
         for (int64_t item = blockIdx_ * sum2Per_; item < MinOf(sum2Work_, blockIdx_ * sum2Per_ + sum2Per_); ++item) {
             const int64_t cStart = sum2CTile_ * (item % sum2CTiles_);
             const int64_t cCount = MinOf(sum2CTile_, C_in_ - cStart);
@@ -337,35 +307,21 @@ public:
                     AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                     for (int64_t b = 0; b < bCount; ++b) {
                         if (k + t1 - pad_ >= 0 && k + t1 - pad_ < H_in_ && 0 < cCount) {
+                            const int64_t endLane = RoundUp(cCount, 16);
                             AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                            AscendC::DataCopyPad(
-                                xIn,
-                                xGm_[C_in_ * N_ * k + C_in_ * N_ * t1 + C_in_ * bStart + C_in_ * b + cStart -
-                                     C_in_ * N_ * pad_],
-                                AscendC::DataCopyExtParams(1, cCount * 2, 0, 0, 0),
-                                AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                            AscendC::DataCopyPad(xIn,
+                                                 xGm_[C_in_ * N_ * k + C_in_ * N_ * t1 + C_in_ * bStart + C_in_ * b +
+                                                      cStart - C_in_ * N_ * pad_],
+                                                 AscendC::DataCopyExtParams(1, cCount * 2, 0, 0, 0),
+                                                 AscendC::DataCopyPadExtParams<Element>(true, 0, endLane - cCount,
+                                                                                        static_cast<Element>(0)));
                             in0Queue_.EnQue(xIn);
                             xIn = in0Queue_.DeQue<Element>();
-                            AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                            VectorBarrier();
-                            AscendC::Duplicate<float>(padded, 0.0f, ceilSum2CTileBy8_ * 8 + 16);
-                            AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
-                            AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
-                            VectorBarrier();
-                            AscendC::Muls(padded[8], values, 1.0f, cCount);
+                            AscendC::Cast(xTile[b * cPitch], xIn, AscendC::RoundMode::CAST_NONE, endLane);
                             in0Queue_.FreeTensor(xIn);
-                            AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
-                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
-                            VectorBarrier();
-                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
-                            VectorBarrier();
-                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
-                            VectorBarrier();
-                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
-                            VectorBarrier();
-                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
-                            VectorBarrier();
-                            AscendC::Gather(xTile[b * cPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                            if (cPitch - endLane > 0) {
+                                AscendC::Duplicate<float>(xTile[b * cPitch + endLane], 0.0f, cPitch - endLane);
+                            }
                         } else {
                             AscendC::Duplicate<float>(xTile[b * cPitch], 0.0f, cPitch);
                         }
@@ -376,11 +332,11 @@ public:
                                          AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                     in1Queue_.EnQue(grad_yIn);
                     grad_yIn = in1Queue_.DeQue<Element>();
-                    AscendC::LocalTensor<float> grad_yTile = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> grad_yTile = calc2Buf_.Get<float>();
                     AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * bCount);
                     in1Queue_.FreeTensor(grad_yIn);
-                    AscendC::LocalTensor<float> grad_yTile1 = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<int32_t> offsets = calc7Buf_.Get<int32_t>();
+                    AscendC::LocalTensor<float> grad_yTile1 = calc3Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
                     AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), RoundUp(bCount, 16));
                     VectorBarrier();
                     AscendC::Mins(offsets, offsets, static_cast<int32_t>(bCount - 1), RoundUp(bCount, 16));
@@ -392,9 +348,9 @@ public:
                         AscendC::Gather(grad_yTile1[RoundUp(bCount, 16) * o], grad_yTile,
                                         offsets.ReinterpretCast<uint32_t>(), o * 4, RoundUp(bCount, 16));
                     }
-                    AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                     AscendC::Duplicate<float>(sum, 0.0f, cPitch * oCount);
-                    AscendC::LocalTensor<float> spread = calc9Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
                     VectorBarrier();
                     for (int64_t block = 0; block < oCount * CeilDiv(bCount, 16) * 2; block += 255) {
                         AscendC::Brcb(spread[block * 64], grad_yTile1[block * 8],
@@ -435,8 +391,8 @@ public:
                     AscendC::Add(sumAcc, sumAcc, sum, cPitch * oCount);
                 }
             }
-            AscendC::LocalTensor<int32_t> order = calc10Buf_.Get<int32_t>();
-            AscendC::LocalTensor<int32_t> position = calc11Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> order = calc7Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> position = calc8Buf_.Get<int32_t>();
             AscendC::CreateVecIndex<int32_t>(position, static_cast<int32_t>(0), oCount);
             VectorBarrier();
             AscendC::Muls(order, position, static_cast<int32_t>(cPitch * 4), oCount);
@@ -465,18 +421,15 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_2WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // order
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // position
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // quotient
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // order
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // position
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // quotient
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> sum_2WsGm_;
@@ -497,8 +450,6 @@ private:
     int64_t sum2Work_;
     int64_t sum_2WsStart_;
     int64_t ceilSum2BTileBy16_;
-    int64_t ceilSum2CTileBy16_;
-    int64_t ceilSum2CTileBy8_;
     int64_t ceilSum2OTileBy16_;
 };
 

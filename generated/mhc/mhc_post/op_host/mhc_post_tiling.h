@@ -117,7 +117,8 @@ inline bool FitY(Sizes &s, const Chip &chip)
     s.yDTile = Checked(16);
     s.yTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false, &YLedger,
+    return Maximise(s, &Sizes::yDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false, &YLedger,
                     coreNum, ub) &&
            Maximise(s, &Sizes::yTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.yDTile), coreNum), false,
                     &YLedger, coreNum, ub);

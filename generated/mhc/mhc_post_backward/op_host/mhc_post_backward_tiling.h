@@ -267,7 +267,8 @@ inline bool FitGradX(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &GradXLedger, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger, coreNum, ub);

@@ -661,7 +661,8 @@ inline bool FitHPost(Sizes &s, const Chip &chip)
     s.hPostITile = Checked(8);
     s.hPostTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hPostITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::hPostITile, s.n, 8,
+                    MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &HPostLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
                     false, &HPostLedger, coreNum, ub);
@@ -674,8 +675,9 @@ inline bool FitHRes(Sizes &s, const Chip &chip)
     s.hResIJTile = Checked(8);
     s.hResTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hResIJTile, s.R * s.n, 8, MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), 128),
-                    false, &HResLedger, coreNum, ub) &&
+    return Maximise(s, &Sizes::hResIJTile, s.R * s.n, 8,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    &HResLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hResTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.R * s.n, s.hResIJTile), coreNum),
                     false, &HResLedger, coreNum, ub);
 }
@@ -687,7 +689,8 @@ inline bool FitHIn(Sizes &s, const Chip &chip)
     s.hInDTile = Checked(16);
     s.hInTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hInDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false, &HInLedger,
+    return Maximise(s, &Sizes::hInDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false, &HInLedger,
                     coreNum, ub) &&
            Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
                     &HInLedger, coreNum, ub);
@@ -767,7 +770,8 @@ inline bool FitHPost2(Sizes &s, const Chip &chip)
     s.hPostITile = Checked(8);
     s.hPostTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hPostITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::hPostITile, s.n, 8,
+                    MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &HPostLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
                     false, &HPostLedger, coreNum, ub);
@@ -780,8 +784,9 @@ inline bool FitHRes2(Sizes &s, const Chip &chip)
     s.hResIJTile = Checked(8);
     s.hResTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hResIJTile, s.R * s.n, 8, MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), 128),
-                    false, &HResLedger, coreNum, ub) &&
+    return Maximise(s, &Sizes::hResIJTile, s.R * s.n, 8,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    &HResLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hResTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.R * s.n, s.hResIJTile), coreNum),
                     false, &HResLedger, coreNum, ub);
 }
@@ -793,7 +798,8 @@ inline bool FitHIn2(Sizes &s, const Chip &chip)
     s.hInDTile = Checked(16);
     s.hInTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hInDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false, &HInLedger,
+    return Maximise(s, &Sizes::hInDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false, &HInLedger,
                     coreNum, ub) &&
            Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
                     &HInLedger, coreNum, ub);

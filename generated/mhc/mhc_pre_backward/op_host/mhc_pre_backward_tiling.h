@@ -1169,7 +1169,8 @@ inline bool FitGradX(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &GradXLedger, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger, coreNum, ub);
@@ -1182,7 +1183,8 @@ inline bool FitGradGamma(Sizes &s, const Chip &chip)
     s.gradGammaDTile = Checked(64);
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 64, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 64,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
                     &GradGammaLedger, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
                     CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger, coreNum, ub);
@@ -1319,7 +1321,8 @@ inline bool FitGradX2(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &GradXLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger2, coreNum, ub);
@@ -1409,7 +1412,8 @@ inline bool FitGradGamma2(Sizes &s, const Chip &chip)
     s.gradGammaDTile = Checked(16);
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
                     &GradGammaLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
                     CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger2, coreNum, ub);
@@ -1453,7 +1457,8 @@ inline bool FitDxg(Sizes &s, const Chip &chip)
     s.dxgDTile = Checked(8);
     s.dxgTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dxgDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false, &DxgLedger,
+    return Maximise(s, &Sizes::dxgDTile, s.D, 8,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false, &DxgLedger,
                     coreNum, ub) &&
            Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.dxgDTile), coreNum), false,
                     &DxgLedger, coreNum, ub);
@@ -1466,7 +1471,8 @@ inline bool FitGradX3(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &GradXLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger2, coreNum, ub);
@@ -1485,7 +1491,7 @@ inline bool FitSum1Part(Sizes &s, const Chip &chip)
                                             s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                                         coreNum),
                                 64),
-                          128),
+                          MaxOf(((s.n * s.n + s.n * 2 + 8191) / (s.n * s.n + s.n * 2)), 128)),
                     false, &Sum1PartLedger, coreNum, ub) &&
            Maximise(s, &Sizes::sum1PartKTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
@@ -1540,8 +1546,9 @@ inline bool FitSum2Part(Sizes &s, const Chip &chip)
     s.sum2PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum2PartDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), 128), false,
-                    &Sum2PartLedger, coreNum, ub) &&
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64),
+                          MaxOf(((s.n + 8191) / s.n), 128)),
+                    false, &Sum2PartLedger, coreNum, ub) &&
            Maximise(s, &Sizes::sum2PartITile, MinOf(s.n, 4095), 1,
                     CeilDiv(s.n * CeilDiv(s.D, s.sum2PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
                     &Sum2PartLedger, coreNum, ub) &&
@@ -1677,7 +1684,8 @@ inline bool FitGradGamma4(Sizes &s, const Chip &chip)
     s.gradGammaDTile = Checked(16);
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
                     &GradGammaLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
                     CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger4, coreNum, ub);
@@ -1690,7 +1698,8 @@ inline bool FitGradX4(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &GradXLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger3, coreNum, ub);
@@ -1720,7 +1729,8 @@ inline bool FitGradX5(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &GradXLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger4, coreNum, ub);
@@ -1733,7 +1743,8 @@ inline bool FitGradPhi3(Sizes &s, const Chip &chip)
     s.gradPhiDTile = Checked(16);
     s.gradPhiITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
                     &GradPhiLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.gradPhiDTile), coreNum),
                     false, &GradPhiLedger3, coreNum, ub);
@@ -1746,7 +1757,8 @@ inline bool FitGradX6(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &GradXLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger4, coreNum, ub);
@@ -1776,7 +1788,8 @@ inline bool FitGradPhi5(Sizes &s, const Chip &chip)
     s.gradPhiDTile = Checked(16);
     s.gradPhiITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
                     &GradPhiLedger5, coreNum, ub) &&
            Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.gradPhiDTile), coreNum),
                     false, &GradPhiLedger5, coreNum, ub);
@@ -1807,7 +1820,8 @@ inline bool FitGradX7(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &GradXLedger, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger, coreNum, ub);
@@ -1820,7 +1834,8 @@ inline bool FitGradGamma5(Sizes &s, const Chip &chip)
     s.gradGammaDTile = Checked(8);
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
                     &GradGammaLedger5, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
                     CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger5, coreNum, ub);
@@ -1845,7 +1860,8 @@ inline bool FitGradX8(Sizes &s, const Chip &chip)
     s.gradXDTile = Checked(16);
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
                     &GradXLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
                     false, &GradXLedger3, coreNum, ub);

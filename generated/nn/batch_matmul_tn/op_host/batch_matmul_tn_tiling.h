@@ -212,7 +212,8 @@ inline bool FitY2(Sizes &s, const Chip &chip)
     s.yJTile = Checked(16);
     s.yITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.N, 16, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::yJTile, s.N, 16,
+                    MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), MaxOf(((s.M + 8191) / s.M), 128)), false,
                     &YLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                     false, &YLedger2, coreNum, ub);
@@ -225,7 +226,8 @@ inline bool FitY3(Sizes &s, const Chip &chip)
     s.yJTile = Checked(16);
     s.yITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.N, 16, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::yJTile, s.N, 16,
+                    MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), MaxOf(((s.M + 8191) / s.M), 128)), false,
                     &YLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                     false, &YLedger3, coreNum, ub);
@@ -238,7 +240,8 @@ inline bool FitY4(Sizes &s, const Chip &chip)
     s.yJTile = Checked(8);
     s.yITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.N, 8, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::yJTile, s.N, 8,
+                    MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), MaxOf(((s.M + 8191) / s.M), 128)), false,
                     &YLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                     false, &YLedger4, coreNum, ub);
@@ -251,7 +254,8 @@ inline bool FitY5(Sizes &s, const Chip &chip)
     s.yJTile = Checked(8);
     s.yITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.N, 8, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 128), false,
+    return Maximise(s, &Sizes::yJTile, s.N, 8,
+                    MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), MaxOf(((s.M + 8191) / s.M), 128)), false,
                     &YLedger5, coreNum, ub) &&
            Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                     false, &YLedger5, coreNum, ub);
