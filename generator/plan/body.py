@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from generator.formula.ir import Binary, Bound, Call, Expr, Gather, Load
-from generator.formula.walk import children, loads, symbols, walk
+from generator.formula.ir import Binary, Bound, Expr, Gather, Load
+from generator.formula.walk import loads, symbols
 from generator.plan import elementwise as ew
 from generator.plan import tree
 from generator.plan.axes import all_axes, flat, tensor_axes
@@ -28,6 +28,7 @@ from generator.plan.sharing import repeated
 from generator.plan.stores import out_tile, store, stores_directly
 from generator.plan.tiles import SIZES, Context, Dim, Refusal, Tile, View
 from generator.plan.tree import FloatConst, FloatOfInt
+from generator.plan.uses import loop_variables, names_in, spread_only
 from generator.spec.integer import IntExpr, const, product, round_up, sym
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Body:
         self.once: set[LoadKey] = set()  # what it uses once
         self.dying: set[str] = set()  # local tensors it uses once and nothing uses later
         self.shown = ""
-        self.variables = {b.name for b in (*roles.outer, *roles.seq, *roles.inner)} | _loop_variables(group.statements)
+        self.variables = {b.name for b in (*roles.outer, *roles.seq, *roles.inner)} | loop_variables(group.statements)
         if roles.row is not None:
             self.variables.add(roles.row.name)
         if roles.lane is not None and roles.lane_mode != "full":
@@ -163,26 +164,16 @@ class Body:
     def fetch(self, key: LoadKey) -> Tile:
         index = tuple(self.scalar_index(i) if isinstance(i, Gather) else i for i in key.indices)
         gm = self.gms[key.tensor]
-        tile = load_dense(self.ctx, gm, index) if not key.guarded and self.spread_only(key) else None  # type: ignore[arg-type]
+        tile = load_dense(self.ctx, gm, index) if not key.guarded and self.spreads(key) else None  # type: ignore[arg-type]
         if tile is None:
             tile = load(self.ctx, gm, index, key.guarded, key.outside)  # type: ignore[arg-type]
         self.ctx.homes[tile.name] = self.ctx.frames[-1]
         return tile
 
-    def spread_only(self, key: LoadKey) -> bool:
-        """Every use is with an operand that moves along a later axis of the tile than this one: its elements are spread one by one."""
+    def spreads(self, key: LoadKey) -> bool:
+        """No use of the load is in step with the lanes of its tile."""
         order = [a for a in self.ctx.order if a in self.ctx.axis or a in {b.name for b in self.roles.inner}]
-        own = [k for k, a in enumerate(order) if a in symbols(key)]
-
-        def alone(e: Expr) -> bool:
-            sides = _operands(e)
-            for x, other in (sides, sides[::-1]) if sides is not None else ():
-                if x == key and not any(k > own[-1] for k, a in enumerate(order) if a in symbols(other)):
-                    return False
-            return sides is not None or key not in children(e)
-
-        bodies = [s.value for s in flat(self.group.statements) if key in loads(s.value)]
-        return bool(own) and all(e != key and all(alone(x) for x in walk(e)) for e in bodies)
+        return spread_only(key, (s.value for s in flat(self.group.statements)), order)
 
     def scalar_index(self, g: Gather) -> IntExpr:
         """A data-dependent index, read to the scalar unit."""
@@ -255,7 +246,7 @@ class Body:
         for k, s in enumerate(body):
             for key in self.keys((s,)):
                 last_load[key] = k
-            for t in _names((s,)):
+            for t in names_in((s,)):
                 last_name[t] = k
         for k, s in enumerate(body):
             if not isinstance(s, NFor) and s.origin and s.origin != self.shown:
@@ -483,15 +474,6 @@ class Body:
         self.ctx.drop(part)
 
 
-def _operands(e: Expr) -> tuple[Expr, Expr] | None:
-    """The two sides of an instruction that takes them element by element."""
-    match e:
-        case Binary(op="add" | "sub" | "mul" | "div", a=a, b=b) | Call(fn="maximum" | "minimum", args=(a, b)):
-            return a, b
-        case _:
-            return None
-
-
 class _ScopeGuard:
     """Opens a scope for the symbols one block introduces."""
 
@@ -505,15 +487,3 @@ class _ScopeGuard:
 
     def __exit__(self, *_: object) -> None:
         self.builder.scopes.pop()
-
-
-def _loop_variables(body: Iterable[NStmt]) -> set[str]:
-    out: set[str] = set()
-    for s in body:
-        if isinstance(s, NFor):
-            out |= {s.var} | _loop_variables(s.body)
-    return out
-
-
-def _names(body: Iterable[NStmt]) -> set[str]:
-    return {s.target for s in flat(body)} | {ld.tensor for s in flat(body) for ld in loads(s.value)}
