@@ -26,8 +26,9 @@ class Search:
     tile: str
     upper: str
     align: int
-    balance: str  # "0" when the tile is not balanced over cores
     required: bool
+    balance: str  # "0" when the tile is not balanced over cores
+    whole: str  # "0" when cores need not have as many tiles each
 
 
 @dataclass(frozen=True)
@@ -172,12 +173,13 @@ class _Shared:
         if lines not in self.ledgers:
             self.ledgers[lines] = Ledger(self._name(f"{camel(stage.name)}Ledger"), stage.title, lines)
         searches = tuple(
-            Search(t.name, text(t.upper), t.align, "0" if t.balance is None else text(t.balance), t.required) for t in stage.tiles
+            Search(t.name, text(t.upper), t.align, t.required, *("0" if e is None else text(e) for e in (t.balance, t.whole)))
+            for t in stage.tiles
         )
         ledger = self.ledgers[lines].name
         key = (searches, ledger, stage.reserve_select)
         if key not in self.fits:
-            used = [x for s in searches for x in (s.upper, s.balance)]
+            used = [x for s in searches for x in (s.upper, s.balance, s.whole)]
             self.fits[key] = Fit(self._name(f"Fit{camel(stage.name)}"), stage.title, *key, _chip(used))
         return self.fits[key].name
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from generator.emit.cpp import Method, StagePrinter, control, queue_type
 from generator.emit.errors import EmitError
@@ -113,6 +114,10 @@ class Entry:
     about: str
 
 
+DEFAULT_TILING: Final = 2048  # bytes of tiling data unless a registration asks for more (host.md, 4)
+CUBE_TILING: Final = 200  # bytes of one TCubeTiling (matmul.md, 6)
+
+
 @dataclass(frozen=True)
 class KernelFiles:
     """op_kernel/ of one operator, ready for the templates."""
@@ -129,6 +134,12 @@ class KernelFiles:
     syncs: bool
     mixed: bool  # launches have cube cores, each with two vector cores
     cube_tilings: tuple[str, ...]  # prefixes of the tiling data's TCubeTiling members
+
+    @property
+    def large_tiling(self) -> bool:
+        """The tiling data takes more than a registration gives it by default."""
+        floats = len(self.float_fields) + len(self.float_fields) % 2
+        return 8 * len(self.int_fields) + 4 * floats + CUBE_TILING * len(self.cube_tilings) > DEFAULT_TILING
 
 
 def tiling_key(kernel: tree.Kernel, presence: int, alternative: int) -> int:

@@ -122,8 +122,14 @@ def _fit(stage: tree.Stage, env: dict[str, int], usable: int, inline: Mapping[st
         while low < high:
             middle = low + (high - low + 1) // 2
             low, high = (middle, high) if fits(t.name, middle * t.align) else (low, middle - 1)
-        even = -(-top // -(-top // low))  # as many tiles, of like length
-        env[t.name] = even * t.align
+        length = -(-top // -(-top // low))  # as many tiles, of like length
+        whole = t.whole.substitute(inline).evaluate(env) if t.whole is not None else 0
+        if 0 < balance <= whole:
+            per = whole // balance  # tiles that give each core one
+            rounds = (whole - 1) // (low * t.align) // per + 1
+            even = (whole - 1) // (rounds * per) // t.align + 1
+            length = even if even * 10 <= length * 9 else length
+        env[t.name] = length * t.align
         if t.required and low < top:
             return f"stage {stage.name} needs {t.name} = {top * t.align}, at most {low * t.align} fits"
     return ""

@@ -233,6 +233,8 @@ class Body:
         for d in tile.rows:
             i = index[keys.index(d.key)]
             assert isinstance(i, IntExpr)
+            if tile.last in i.free():
+                raise Refusal(f"{tensor} is read at another row for each lane of its tile")
             out.append(i)
         return tuple(out)
 

@@ -172,16 +172,20 @@ class Accumulator:
             raise Refusal(f"{s.op} over an axis held in a tile")
         low = self.b.lowering()
         value = low.tile(s.value, self.tile.dims)
-        mask = ew.compare(ctx, "GT" if s.op == "argmax" else "LT", value.view(), self.tile.view())
-        ew.select(ctx, self.tile, mask, value, self.tile)
+        keeps = ew.compare(ctx, "LE" if s.op == "argmax" else "GE", value.view(), self.tile.view())
+        number = ew.compare(ctx, "EQ", self.tile.view(), self.tile.view())  # the first NaN is the result
         position = const(0)
         for k, x in enumerate(s.reduced):
             position = position + sym(x.name) * product(y.extent for y in s.reduced[k + 1 :] if y.extent is not None)
         here = ctx.tile("here", self.tile.dims)
         ew.fill(ctx, here.view(), FloatOfInt(position))
-        ew.select(ctx, self.place, mask, here, self.place)
-        ctx.release(mask)
-        ctx.drop(here, value)
+        better = ctx.tile("better", self.tile.dims)
+        for held, new in ((self.tile, value), (self.place, here)):
+            ew.select(ctx, better, keeps, held, new)
+            ew.select(ctx, held, number, better, held)
+        ctx.release(keeps)
+        ctx.release(number)
+        ctx.drop(better, here, value)
 
     def finish(self) -> Tile:
         """The reduction's value."""

@@ -27,6 +27,7 @@ from generator.spec.integer import IntExpr, const, product, sym
 __all__ = ["Products", "simplified", "with_products"]
 
 NEVER: Final = const(0)  # float32 operands are taken as they are
+OBJECTS: Final = 4  # Matmul objects of one kernel (matmul.md, 2)
 PARTS: Final = 3  # bfloat16 terms that hold a float32 significand: 3 x 8 bits
 
 
@@ -199,7 +200,9 @@ class _Builder:
     zeros: dict[str, str] = field(default_factory=dict)
     fills: dict[str, Map] = field(default_factory=dict)
     work: list[Work] = field(default_factory=list)
+    served: list[str] = field(default_factory=list)  # the sums that ``work`` is of
     notes: list[str] = field(default_factory=list)
+    barred: frozenset[str] = frozenset()  # sums that stay on the vector unit
 
     def run(self) -> Products | None:
         self.tensors = dict(self.normal.tensors)
@@ -358,9 +361,13 @@ class _Builder:
         if not prefers_cube(work, self.typical):
             self.notes.append(f"{s.target}: on the vector unit: {work.reason(self.typical)}")
             return None
+        if s.target in self.barred:
+            self.notes.append(f"{s.target}: on the vector unit: a kernel has {OBJECTS} products on the cube, the others save more")
+            return None
         if self.stays(s):
             return None
         self.work.append(work)
+        self.served.append(s.target)
         self.notes.append(f"{s.target}: on the cube: {work.reason(self.typical)}")
         if zeros_needed(c):
             self.zeros[name] = self.zero_tensor(self.dtype(left.tensor))
@@ -445,4 +452,11 @@ def with_products(
     """``normal`` with what the cube serves better as cube products; None when that is nothing. ``typical``: sizes at which
     vector and cube are weighed. ``near``: bounds that prove sums short; those that one stage uses stay on the vector unit.
     ``hf32``: 1 where float32 operands are taken in HF32, else 0."""
-    return _Builder(normal, dict(dtypes), typical, hf32, near).run()
+    first = _Builder(normal, dict(dtypes), typical, hf32, near)
+    found = first.run()
+    if found is None or len(found.work) <= OBJECTS:
+        return found
+    saved = [w.vector_cycles().evaluate(typical) - w.cube_cycles().evaluate(typical) for w in first.work]
+    order = sorted(range(len(saved)), key=lambda k: -saved[k])
+    barred = frozenset(first.served[k] for k in order[OBJECTS:])
+    return _Builder(normal, dict(dtypes), typical, hf32, near, barred=barred).run()

@@ -202,7 +202,8 @@ class _StageBuilder(Body):
                 count = count * sym(number)
         if r.row is not None:
             tile = f"{self.name}{_camel(r.row.name)}Tile"
-            self.tiles.append(TileParam(tile, min_of(extent_of(r.row), ROW_LIMIT), 1, ceil_div(extent_of(r.row) * count, sym("coreNum"))))
+            extent = extent_of(r.row)
+            self.tiles.append(TileParam(tile, min_of(extent, ROW_LIMIT), 1, ceil_div(extent * count, sym("coreNum")), whole=extent))
             number = f"{self.name}{_camel(r.row.name)}Tiles"
             self.fields.append((number, ceil_div(extent_of(r.row), sym(tile))))
             tiled.append((r.row, sym(tile), sym(number)))

@@ -323,13 +323,14 @@ class Buffer:
 class TileParam:
     """A tile size the host maximises under the ledger: the largest multiple of ``align`` with ledger <= UB, up to the
     first that covers ``upper`` and no more than covers ``balance`` (the share of one core). ``required``: the
-    alternative does not fit when ``upper`` is not covered."""
+    alternative does not fit when ``upper`` is not covered. ``whole``: what the tiles divide, so that every core has as many."""
 
     name: str
     upper: IntExpr
     align: int = 1
     balance: IntExpr | None = None
     required: bool = False
+    whole: IntExpr | None = None
 
 
 @dataclass(frozen=True, slots=True)

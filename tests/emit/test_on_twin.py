@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from generator.emit.kernels import kernel_files
 from generator.emit.render import render_sources
 from generator.spec.model import OpSpec
 from generator.twin.build import Built, TensorArg, build
@@ -93,3 +94,11 @@ def test_attributes_the_kernel_does_not_read_are_still_checked(tmp_path: Path) -
     assert not status([1.0, 0, False], 1001)
     assert not status([1.0, 2, False])
     assert not status([1.0, 1, True])
+
+
+def test_tiling_data_beyond_the_default_is_registered_with_its_size() -> None:
+    files = kernel_files(handmade.plan())
+    assert not files.large_tiling
+    assert replace(files, int_fields=tuple(f"f{k}" for k in range(256))).large_tiling
+    assert not replace(files, int_fields=tuple(f"f{k}" for k in range(50)), float_fields=()).large_tiling
+    assert replace(files, int_fields=tuple(f"f{k}" for k in range(160)), cube_tilings=("mm0", "mm1", "mm2", "mm3")).large_tiling

@@ -285,3 +285,16 @@ def test_typical_sizes_are_those_of_each_benchmark_and_what_follows_from_them() 
     assert len(found) == len(checked.spec.bench)
     for sizes in found:
         assert sizes["H_out"] == sizes["H_in"] + 2 * sizes["pad"] - sizes["K"] + 1
+
+
+def test_a_kernel_has_no_more_products_on_the_cube_than_matmul_objects() -> None:
+    names = [f"w{k}" for k in range(6)]
+    tensors = {"x": ("T, K", "float16"), **{n: ("K, N" if n != "w2" else "K, M", "float16") for n in names}}
+    tensors |= {f"y{k}": ("T, N" if k != 2 else "T, M", "float16") for k in range(6)}
+    text = "\n".join(f"y{k}[t, n] = sum[i](x[t, i] * w{k}[i, n])" for k in range(6))
+    found = [[s.title for s in a.stages if s.matmul is not None] for a in plan(spec(tensors, text)).kernels[0].alternatives]
+    assert max(map(len, found)) == 4
+    made = products_of(spec(tensors, text), {"T": 4096, "K": 4096, "N": 4096, "M": 64})
+    assert made is not None
+    assert len(made.work) == 4
+    assert any(n.startswith("sum_3: on the vector unit") for n in made.notes)  # the least of them

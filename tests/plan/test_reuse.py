@@ -130,3 +130,14 @@ def test_few_rows_leave_the_lanes_long() -> None:
         assert not isinstance(solved, str), solved
         found[rows] = next(v for k, v in solved.stages[0].tiles.items() if k.endswith("BTile"))
     assert found == {1: 4096, 2: 4096, 4096: 128}
+
+
+@pytest.mark.parametrize("a", [4096, 8192, 10000, 16384])
+def test_every_core_has_as_many_row_tiles(a: int) -> None:
+    params = {"x": ("in", "A, B"), "w": ("in", "A"), "y": ("out", "A, B")}
+    made = alternatives(params, "y[a, b] = exp(x[a, b]) * w[a]")["full"]
+    solved = solve(made, {"A": a, "B": 128}, 48, UB["Ascend910B"])
+    assert not isinstance(solved, str), solved
+    name = made.stages[0].name
+    rows = solved.stages[0].tiles[f"{name}ATile"]
+    assert solved.fields[f"{name}Per"] * rows <= 1.15 * a / 48

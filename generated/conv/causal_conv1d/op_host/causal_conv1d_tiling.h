@@ -60,12 +60,13 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
-/// `required` and `upper` is not covered.
+/// covers `balance` when that is positive; then as many tiles of like length, and of `whole`, when that is positive, as
+/// many for each core where that spares it a tenth. False when not even `align` fits, or when `required` and `upper` is
+/// not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
-                     bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
+                     const Checked &whole, bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
-    if (!upper.valid || !balance.valid) {
+    if (!upper.valid || !balance.valid || !whole.valid) {
         return false;
     }
     const int64_t top = upper.value > 1 ? (upper.value - 1) / align + 1 : 1;
@@ -88,7 +89,14 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
         }
     }
     const int64_t tiles = (top - 1) / low + 1;
-    s.*tile = Checked(((top - 1) / tiles + 1) * align);
+    int64_t length = (top - 1) / tiles + 1;
+    if (balance.value > 0 && balance.value <= whole.value) {
+        const int64_t round = whole.value / balance.value;  // tiles that give each core one
+        const int64_t rounds = (whole.value - 1) / (low * align) / round + 1;
+        const int64_t even = (whole.value - 1) / (rounds * round) / align + 1;
+        length = even * 10 <= length * 9 ? even : length;
+    }
+    s.*tile = Checked(length * align);
     return !(required && low < top);
 }
 
@@ -232,10 +240,10 @@ inline bool FitY(Sizes &s, const Chip &chip)
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::yTTile, s.L, 8,
-                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), 0, false,
                     &YLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                    &YLedger, coreNum, ub);
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), s.B,
+                    false, &YLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -245,10 +253,10 @@ inline bool FitY2(Sizes &s, const Chip &chip)
     s.yTTile = Checked(8);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), 0, false,
                     &YLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                    &YLedger2, coreNum, ub);
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), s.B,
+                    false, &YLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -259,10 +267,10 @@ inline bool FitY3(Sizes &s, const Chip &chip)
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::yTTile, s.L, 8,
-                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), 0, false,
                     &YLedger3, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                    &YLedger3, coreNum, ub);
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), s.B,
+                    false, &YLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -272,10 +280,10 @@ inline bool FitY4(Sizes &s, const Chip &chip)
     s.yTTile = Checked(8);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), 0, false,
                     &YLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                    &YLedger4, coreNum, ub);
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), s.B,
+                    false, &YLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -286,10 +294,10 @@ inline bool FitY5(Sizes &s, const Chip &chip)
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::yTTile, s.L, 16,
-                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), 0, false,
                     &YLedger5, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                    &YLedger5, coreNum, ub);
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), s.B,
+                    false, &YLedger5, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -299,10 +307,10 @@ inline bool FitY6(Sizes &s, const Chip &chip)
     s.yTTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), 0, false,
                     &YLedger6, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                    &YLedger6, coreNum, ub);
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), s.B,
+                    false, &YLedger6, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -313,10 +321,10 @@ inline bool FitY7(Sizes &s, const Chip &chip)
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::yTTile, s.L, 16,
-                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), MaxOf(((s.B + 8191) / s.B), 128)), 0, false,
                     &YLedger7, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                    &YLedger7, coreNum, ub);
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), s.B,
+                    false, &YLedger7, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -326,10 +334,10 @@ inline bool FitY8(Sizes &s, const Chip &chip)
     s.yTTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), 0, false,
                     &YLedger8, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                    &YLedger8, coreNum, ub);
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), s.B,
+                    false, &YLedger8, coreNum, ub);
 }
 
 /// Fields yTTiles to yPer; false when one is out of range.

@@ -117,12 +117,13 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
-/// `required` and `upper` is not covered.
+/// covers `balance` when that is positive; then as many tiles of like length, and of `whole`, when that is positive, as
+/// many for each core where that spares it a tenth. False when not even `align` fits, or when `required` and `upper` is
+/// not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
-                     bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
+                     const Checked &whole, bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
-    if (!upper.valid || !balance.valid) {
+    if (!upper.valid || !balance.valid || !whole.valid) {
         return false;
     }
     const int64_t top = upper.value > 1 ? (upper.value - 1) / align + 1 : 1;
@@ -145,7 +146,14 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
         }
     }
     const int64_t tiles = (top - 1) / low + 1;
-    s.*tile = Checked(((top - 1) / tiles + 1) * align);
+    int64_t length = (top - 1) / tiles + 1;
+    if (balance.value > 0 && balance.value <= whole.value) {
+        const int64_t round = whole.value / balance.value;  // tiles that give each core one
+        const int64_t rounds = (whole.value - 1) / (low * align) / round + 1;
+        const int64_t even = (whole.value - 1) / (rounds * round) / align + 1;
+        length = even * 10 <= length * 9 ? even : length;
+    }
+    s.*tile = Checked(length * align);
     return !(required && low < top);
 }
 
@@ -453,7 +461,7 @@ inline bool FitZeros(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.zerosFloat32ZeroAtTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::zerosFloat32ZeroAtTile, 8192, 8, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192),
+    return Maximise(s, &Sizes::zerosFloat32ZeroAtTile, 8192, 8, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192), 0,
                     false, &ZerosLedger, coreNum, ub);
 }
 
@@ -478,12 +486,12 @@ inline bool FitY(Sizes &s, const Chip &chip)
                                         coreNum),
                                 64),
                           s.C_out),
-                    false, &YLedger, coreNum, ub) &&
+                    0, false, &YLedger, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
                     CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
                                 s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
                             coreNum),
-                    false, &YLedger, coreNum, ub);
+                    s.N, false, &YLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -495,7 +503,7 @@ inline bool FitY2(Sizes &s, const Chip &chip)
     return Maximise(
         s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
         CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-        false, &YLedger2, coreNum, ub);
+        s.C_out, false, &YLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -505,11 +513,11 @@ inline bool FitY3(Sizes &s, const Chip &chip)
     s.yCTile = Checked(8);
     s.yOTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yCTile, s.C_in, 8, 0, false, &YLedger3, coreNum, ub) &&
+    return Maximise(s, &Sizes::yCTile, s.C_in, 8, 0, 0, false, &YLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
                     CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
                             coreNum),
-                    false, &YLedger3, coreNum, ub);
+                    s.C_out, false, &YLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1
@@ -519,11 +527,11 @@ inline bool FitSum12(Sizes &s, const Chip &chip)
     s.sum1CTile = Checked(8);
     s.sum1OTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum1CTile, s.C_in, 8, 0, false, &Sum1Ledger2, coreNum, ub) &&
+    return Maximise(s, &Sizes::sum1CTile, s.C_in, 8, 0, 0, false, &Sum1Ledger2, coreNum, ub) &&
            Maximise(s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
                     CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
                             coreNum),
-                    false, &Sum1Ledger2, coreNum, ub);
+                    s.C_out, false, &Sum1Ledger2, coreNum, ub);
 }
 
 /// The tiles of a stage: y
@@ -539,12 +547,12 @@ inline bool FitY4(Sizes &s, const Chip &chip)
                                         coreNum),
                                 64),
                           s.C_out),
-                    false, &YLedger4, coreNum, ub) &&
+                    0, false, &YLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
                     CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
                                 s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
                             coreNum),
-                    false, &YLedger4, coreNum, ub);
+                    s.N, false, &YLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -556,7 +564,7 @@ inline bool FitY5(Sizes &s, const Chip &chip)
     return Maximise(
         s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
         CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-        false, &YLedger5, coreNum, ub);
+        s.C_out, false, &YLedger5, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -566,11 +574,11 @@ inline bool FitY6(Sizes &s, const Chip &chip)
     s.yCTile = Checked(16);
     s.yOTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &YLedger6, coreNum, ub) &&
+    return Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, 0, false, &YLedger6, coreNum, ub) &&
            Maximise(s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
                     CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
                             coreNum),
-                    false, &YLedger6, coreNum, ub);
+                    s.C_out, false, &YLedger6, coreNum, ub);
 }
 
 /// The tiles of a stage: zeros
@@ -580,7 +588,7 @@ inline bool FitZeros2(Sizes &s, const Chip &chip)
     s.zerosFloat16ZeroAtTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::zerosFloat16ZeroAtTile, 16384, 16,
-                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), false, &ZerosLedger2, coreNum, ub);
+                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), 0, false, &ZerosLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: y
@@ -596,12 +604,12 @@ inline bool FitY7(Sizes &s, const Chip &chip)
                                         coreNum),
                                 64),
                           s.C_out),
-                    false, &YLedger7, coreNum, ub) &&
+                    0, false, &YLedger7, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
                     CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
                                 s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
                             coreNum),
-                    false, &YLedger7, coreNum, ub);
+                    s.N, false, &YLedger7, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -613,7 +621,7 @@ inline bool FitY8(Sizes &s, const Chip &chip)
     return Maximise(
         s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
         CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-        false, &YLedger8, coreNum, ub);
+        s.C_out, false, &YLedger8, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -623,11 +631,11 @@ inline bool FitY9(Sizes &s, const Chip &chip)
     s.yCTile = Checked(16);
     s.yOTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &YLedger9, coreNum, ub) &&
+    return Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, 0, false, &YLedger9, coreNum, ub) &&
            Maximise(s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
                     CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
                             coreNum),
-                    false, &YLedger9, coreNum, ub);
+                    s.C_out, false, &YLedger9, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1
@@ -637,11 +645,11 @@ inline bool FitSum13(Sizes &s, const Chip &chip)
     s.sum1CTile = Checked(16);
     s.sum1OTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum1CTile, s.C_in, 16, 0, false, &Sum1Ledger3, coreNum, ub) &&
+    return Maximise(s, &Sizes::sum1CTile, s.C_in, 16, 0, 0, false, &Sum1Ledger3, coreNum, ub) &&
            Maximise(s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
                     CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
                             coreNum),
-                    false, &Sum1Ledger3, coreNum, ub);
+                    s.C_out, false, &Sum1Ledger3, coreNum, ub);
 }
 
 /// The tiles of a stage: y
@@ -657,12 +665,12 @@ inline bool FitY10(Sizes &s, const Chip &chip)
                                         coreNum),
                                 64),
                           s.C_out),
-                    false, &YLedger10, coreNum, ub) &&
+                    0, false, &YLedger10, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
                     CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
                                 s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
                             coreNum),
-                    false, &YLedger10, coreNum, ub);
+                    s.N, false, &YLedger10, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -674,7 +682,7 @@ inline bool FitY11(Sizes &s, const Chip &chip)
     return Maximise(
         s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
         CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-        false, &YLedger11, coreNum, ub);
+        s.C_out, false, &YLedger11, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -684,11 +692,11 @@ inline bool FitY12(Sizes &s, const Chip &chip)
     s.yCTile = Checked(16);
     s.yOTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &YLedger12, coreNum, ub) &&
+    return Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, 0, false, &YLedger12, coreNum, ub) &&
            Maximise(s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
                     CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
                             coreNum),
-                    false, &YLedger12, coreNum, ub);
+                    s.C_out, false, &YLedger12, coreNum, ub);
 }
 
 /// The tiles of a stage: zeros
@@ -698,7 +706,7 @@ inline bool FitZeros3(Sizes &s, const Chip &chip)
     s.zerosBfloat16ZeroAtTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::zerosBfloat16ZeroAtTile, 16384, 16,
-                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), false, &ZerosLedger3, coreNum, ub);
+                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), 0, false, &ZerosLedger3, coreNum, ub);
 }
 
 /// Fields sum_1WsStart to sum_1WsEnd; false when one is out of range.

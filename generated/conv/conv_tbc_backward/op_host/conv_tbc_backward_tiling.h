@@ -184,12 +184,13 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
-/// `required` and `upper` is not covered.
+/// covers `balance` when that is positive; then as many tiles of like length, and of `whole`, when that is positive, as
+/// many for each core where that spares it a tenth. False when not even `align` fits, or when `required` and `upper` is
+/// not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
-                     bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
+                     const Checked &whole, bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
-    if (!upper.valid || !balance.valid) {
+    if (!upper.valid || !balance.valid || !whole.valid) {
         return false;
     }
     const int64_t top = upper.value > 1 ? (upper.value - 1) / align + 1 : 1;
@@ -212,7 +213,14 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
         }
     }
     const int64_t tiles = (top - 1) / low + 1;
-    s.*tile = Checked(((top - 1) / tiles + 1) * align);
+    int64_t length = (top - 1) / tiles + 1;
+    if (balance.value > 0 && balance.value <= whole.value) {
+        const int64_t round = whole.value / balance.value;  // tiles that give each core one
+        const int64_t rounds = (whole.value - 1) / (low * align) / round + 1;
+        const int64_t even = (whole.value - 1) / (rounds * round) / align + 1;
+        length = even * 10 <= length * 9 ? even : length;
+    }
+    s.*tile = Checked(length * align);
     return !(required && low < top);
 }
 
@@ -566,7 +574,7 @@ inline bool FitZeros(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.zerosFloat32ZeroAtTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::zerosFloat32ZeroAtTile, 8192, 8, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192),
+    return Maximise(s, &Sizes::zerosFloat32ZeroAtTile, 8192, 8, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192), 0,
                     false, &ZerosLedger, coreNum, ub);
 }
 
@@ -584,8 +592,8 @@ inline bool FitGradBias(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasOTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
-                    &GradBiasLedger, coreNum, ub);
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), 0,
+                    false, &GradBiasLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_w
@@ -596,10 +604,11 @@ inline bool FitGradW(Sizes &s, const Chip &chip)
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradWOTile, s.C_out, 8,
-                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger, coreNum,
-                    ub) &&
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), 0, false, &GradWLedger,
+                    coreNum, ub) &&
            Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
-                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger, coreNum, ub);
+                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), s.C_in, false, &GradWLedger,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3_part
@@ -610,9 +619,9 @@ inline bool FitSum3Part(Sizes &s, const Chip &chip)
     s.sum3PartBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8,
-                    MinOf(MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), s.C_out), false,
+                    MinOf(MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), s.C_out), 0, false,
                     &Sum3PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum3PartBTile, MinOf(s.N, 4095), 1, 0, false, &Sum3PartLedger, coreNum, ub);
+           Maximise(s, &Sizes::sum3PartBTile, MinOf(s.N, 4095), 1, 0, 0, false, &Sum3PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3
@@ -622,9 +631,9 @@ inline bool FitSum3(Sizes &s, const Chip &chip)
     s.sum3OTile = Checked(8);
     s.sum3Sum3PartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
+    return Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), 0, false,
                     &Sum3Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.H_out), 1), 4095), 1, 0, false,
+           Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.H_out), 1), 4095), 1, 0, 0, false,
                     &Sum3Ledger, coreNum, ub);
 }
 
@@ -634,8 +643,8 @@ inline bool FitGradBias2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasOTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
-                    &GradBiasLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), 0,
+                    false, &GradBiasLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, grad_x, sum_2, grad_w
@@ -644,8 +653,8 @@ inline bool FitGradW2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &GradWLedger2,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), s.C_in, false,
+                    &GradWLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1
@@ -655,9 +664,9 @@ inline bool FitSum1(Sizes &s, const Chip &chip)
     s.sum1OTile = Checked(8);
     s.sum1CTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum1OTile, s.C_out, 8, 0, false, &Sum1Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
-                    &Sum1Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::sum1OTile, s.C_out, 8, 0, 0, false, &Sum1Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), s.C_in,
+                    false, &Sum1Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
@@ -668,9 +677,10 @@ inline bool FitGradX2(Sizes &s, const Chip &chip)
     s.gradXBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradXCTile, s.C_in, 8, MinOf(MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), s.C_in),
-                    false, &GradXLedger2, coreNum, ub) &&
+                    0, false, &GradXLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
-                    CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &GradXLedger2, coreNum, ub);
+                    CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), s.N, false, &GradXLedger2, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: sum_2
@@ -683,11 +693,12 @@ inline bool FitSum2(Sizes &s, const Chip &chip)
     const int64_t ub = UsableUb(chip, false);
     return Maximise(
                s, &Sizes::sum2CTile, s.C_in, 8,
-               MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), MaxOf(((s.C_out + 8191) / s.C_out), 128)),
+               MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), MaxOf(((s.C_out + 8191) / s.C_out), 128)), 0,
                false, &Sum2Ledger, coreNum, ub) &&
            Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
-                    CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum2BTile, MinOf(s.N, 4095), 1, 0, false, &Sum2Ledger, coreNum, ub);
+                    CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), s.C_out, false, &Sum2Ledger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::sum2BTile, MinOf(s.N, 4095), 1, 0, 0, false, &Sum2Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_w
@@ -698,10 +709,11 @@ inline bool FitGradW3(Sizes &s, const Chip &chip)
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradWOTile, s.C_out, 8,
-                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger3, coreNum,
-                    ub) &&
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), 0, false, &GradWLedger3,
+                    coreNum, ub) &&
            Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
-                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger3, coreNum, ub);
+                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), s.C_in, false, &GradWLedger3,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: zeros
@@ -711,7 +723,7 @@ inline bool FitZeros2(Sizes &s, const Chip &chip)
     s.zerosFloat16ZeroAtTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::zerosFloat16ZeroAtTile, 16384, 16,
-                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), false, &ZerosLedger2, coreNum, ub);
+                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), 0, false, &ZerosLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3, grad_bias
@@ -720,8 +732,8 @@ inline bool FitGradBias3(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasOTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
-                    &GradBiasLedger3, coreNum, ub);
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), 0,
+                    false, &GradBiasLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_w
@@ -732,10 +744,11 @@ inline bool FitGradW4(Sizes &s, const Chip &chip)
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradWOTile, s.C_out, 16,
-                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger4, coreNum,
-                    ub) &&
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), 0, false, &GradWLedger4,
+                    coreNum, ub) &&
            Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
-                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger4, coreNum, ub);
+                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), s.C_in, false, &GradWLedger4,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3_part
@@ -746,9 +759,9 @@ inline bool FitSum3Part2(Sizes &s, const Chip &chip)
     s.sum3PartBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16,
-                    MinOf(MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), s.C_out), false,
+                    MinOf(MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), s.C_out), 0, false,
                     &Sum3PartLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::sum3PartBTile, MinOf(s.N, 4095), 1, 0, false, &Sum3PartLedger2, coreNum, ub);
+           Maximise(s, &Sizes::sum3PartBTile, MinOf(s.N, 4095), 1, 0, 0, false, &Sum3PartLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_bias
@@ -757,8 +770,8 @@ inline bool FitGradBias4(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasOTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
-                    &GradBiasLedger4, coreNum, ub);
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), 0,
+                    false, &GradBiasLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, grad_x, sum_2, grad_w
@@ -767,8 +780,8 @@ inline bool FitGradW5(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &GradWLedger5,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), s.C_in, false,
+                    &GradWLedger5, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1
@@ -778,9 +791,9 @@ inline bool FitSum12(Sizes &s, const Chip &chip)
     s.sum1OTile = Checked(16);
     s.sum1CTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum1OTile, s.C_out, 16, 0, false, &Sum1Ledger2, coreNum, ub) &&
-           Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
-                    &Sum1Ledger2, coreNum, ub);
+    return Maximise(s, &Sizes::sum1OTile, s.C_out, 16, 0, 0, false, &Sum1Ledger2, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), s.C_in,
+                    false, &Sum1Ledger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
@@ -791,10 +804,11 @@ inline bool FitGradX3(Sizes &s, const Chip &chip)
     s.gradXBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradXCTile, s.C_in, 16,
-                    MinOf(MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), s.C_in), false, &GradXLedger3, coreNum,
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), s.C_in), 0, false, &GradXLedger3, coreNum,
                     ub) &&
            Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
-                    CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &GradXLedger3, coreNum, ub);
+                    CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), s.N, false, &GradXLedger3, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: sum_2
@@ -807,11 +821,12 @@ inline bool FitSum22(Sizes &s, const Chip &chip)
     const int64_t ub = UsableUb(chip, false);
     return Maximise(
                s, &Sizes::sum2CTile, s.C_in, 16,
-               MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), MaxOf(((s.C_out + 8191) / s.C_out), 128)),
+               MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), MaxOf(((s.C_out + 8191) / s.C_out), 128)), 0,
                false, &Sum2Ledger2, coreNum, ub) &&
            Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
-                    CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger2, coreNum, ub) &&
-           Maximise(s, &Sizes::sum2BTile, MinOf(s.N, 4095), 1, 0, false, &Sum2Ledger2, coreNum, ub);
+                    CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), s.C_out, false, &Sum2Ledger2,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::sum2BTile, MinOf(s.N, 4095), 1, 0, 0, false, &Sum2Ledger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_w
@@ -822,10 +837,11 @@ inline bool FitGradW6(Sizes &s, const Chip &chip)
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradWOTile, s.C_out, 16,
-                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger6, coreNum,
-                    ub) &&
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), 0, false, &GradWLedger6,
+                    coreNum, ub) &&
            Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
-                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger6, coreNum, ub);
+                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), s.C_in, false, &GradWLedger6,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: zeros
@@ -835,7 +851,7 @@ inline bool FitZeros3(Sizes &s, const Chip &chip)
     s.zerosBfloat16ZeroAtTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::zerosBfloat16ZeroAtTile, 16384, 16,
-                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), false, &ZerosLedger3, coreNum, ub);
+                    MinOf(MaxOf(((coreNum + 16383) / coreNum), 64), 16384), 0, false, &ZerosLedger3, coreNum, ub);
 }
 
 /// Fields zerosWsStart; false when one is out of range.

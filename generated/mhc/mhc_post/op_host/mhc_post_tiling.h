@@ -59,12 +59,13 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
-/// `required` and `upper` is not covered.
+/// covers `balance` when that is positive; then as many tiles of like length, and of `whole`, when that is positive, as
+/// many for each core where that spares it a tenth. False when not even `align` fits, or when `required` and `upper` is
+/// not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
-                     bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
+                     const Checked &whole, bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
-    if (!upper.valid || !balance.valid) {
+    if (!upper.valid || !balance.valid || !whole.valid) {
         return false;
     }
     const int64_t top = upper.value > 1 ? (upper.value - 1) / align + 1 : 1;
@@ -87,7 +88,14 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
         }
     }
     const int64_t tiles = (top - 1) / low + 1;
-    s.*tile = Checked(((top - 1) / tiles + 1) * align);
+    int64_t length = (top - 1) / tiles + 1;
+    if (balance.value > 0 && balance.value <= whole.value) {
+        const int64_t round = whole.value / balance.value;  // tiles that give each core one
+        const int64_t rounds = (whole.value - 1) / (low * align) / round + 1;
+        const int64_t even = (whole.value - 1) / (rounds * round) / align + 1;
+        length = even * 10 <= length * 9 ? even : length;
+    }
+    s.*tile = Checked(length * align);
     return !(required && low < top);
 }
 
@@ -118,9 +126,9 @@ inline bool FitY(Sizes &s, const Chip &chip)
     s.yTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::yDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false, &YLedger,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false, &YLedger,
                     coreNum, ub) &&
-           Maximise(s, &Sizes::yTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.yDTile), coreNum), false,
+           Maximise(s, &Sizes::yTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.yDTile), coreNum), s.T, false,
                     &YLedger, coreNum, ub);
 }
 

@@ -97,12 +97,13 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
-/// `required` and `upper` is not covered.
+/// covers `balance` when that is positive; then as many tiles of like length, and of `whole`, when that is positive, as
+/// many for each core where that spares it a tenth. False when not even `align` fits, or when `required` and `upper` is
+/// not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
-                     bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
+                     const Checked &whole, bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
-    if (!upper.valid || !balance.valid) {
+    if (!upper.valid || !balance.valid || !whole.valid) {
         return false;
     }
     const int64_t top = upper.value > 1 ? (upper.value - 1) / align + 1 : 1;
@@ -125,7 +126,14 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
         }
     }
     const int64_t tiles = (top - 1) / low + 1;
-    s.*tile = Checked(((top - 1) / tiles + 1) * align);
+    int64_t length = (top - 1) / tiles + 1;
+    if (balance.value > 0 && balance.value <= whole.value) {
+        const int64_t round = whole.value / balance.value;  // tiles that give each core one
+        const int64_t rounds = (whole.value - 1) / (low * align) / round + 1;
+        const int64_t even = (whole.value - 1) / (rounds * round) / align + 1;
+        length = even * 10 <= length * 9 ? even : length;
+    }
+    s.*tile = Checked(length * align);
     return !(required && low < top);
 }
 
@@ -268,9 +276,9 @@ inline bool FitGradX(Sizes &s, const Chip &chip)
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &GradXLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum), s.T,
                     false, &GradXLedger, coreNum, ub);
 }
 
@@ -280,7 +288,7 @@ inline bool FitGradHPost(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradHPostTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &GradHPostLedger,
+    return Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false, &GradHPostLedger,
                     coreNum, ub);
 }
 
@@ -291,9 +299,9 @@ inline bool FitGradHPost2(Sizes &s, const Chip &chip)
     s.gradHPostDTile = Checked(16);
     s.gradHPostTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradHPostDTile, s.D, 16, 0, false, &GradHPostLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &GradHPostLedger2,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::gradHPostDTile, s.D, 16, 0, 0, false, &GradHPostLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false,
+                    &GradHPostLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
@@ -302,8 +310,8 @@ inline bool FitGradHPost3(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradHPostTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &GradHPostLedger3,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false,
+                    &GradHPostLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
@@ -313,9 +321,9 @@ inline bool FitGradHPost4(Sizes &s, const Chip &chip)
     s.gradHPostDTile = Checked(16);
     s.gradHPostTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradHPostDTile, s.D, 16, 0, false, &GradHPostLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &GradHPostLedger4,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::gradHPostDTile, s.D, 16, 0, 0, false, &GradHPostLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false,
+                    &GradHPostLedger4, coreNum, ub);
 }
 
 /// Fields gradHResBeside to gradXPer; false when one is out of range.

@@ -227,12 +227,13 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
-/// `required` and `upper` is not covered.
+/// covers `balance` when that is positive; then as many tiles of like length, and of `whole`, when that is positive, as
+/// many for each core where that spares it a tenth. False when not even `align` fits, or when `required` and `upper` is
+/// not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
-                     bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
+                     const Checked &whole, bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
-    if (!upper.valid || !balance.valid) {
+    if (!upper.valid || !balance.valid || !whole.valid) {
         return false;
     }
     const int64_t top = upper.value > 1 ? (upper.value - 1) / align + 1 : 1;
@@ -255,7 +256,14 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
         }
     }
     const int64_t tiles = (top - 1) / low + 1;
-    s.*tile = Checked(((top - 1) / tiles + 1) * align);
+    int64_t length = (top - 1) / tiles + 1;
+    if (balance.value > 0 && balance.value <= whole.value) {
+        const int64_t round = whole.value / balance.value;  // tiles that give each core one
+        const int64_t rounds = (whole.value - 1) / (low * align) / round + 1;
+        const int64_t even = (whole.value - 1) / (rounds * round) / align + 1;
+        length = even * 10 <= length * 9 ? even : length;
+    }
+    s.*tile = Checked(length * align);
     return !(required && low < top);
 }
 
@@ -614,13 +622,13 @@ inline bool FitMixTerms(Sizes &s, const Chip &chip)
     s.mixTermsKTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::mixTermsDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), 0, false,
                     &MixTermsLedger, coreNum, ub) &&
            Maximise(
                s, &Sizes::mixTermsKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
                CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixTermsDTile) + s.n * s.n * CeilDiv(s.D, s.mixTermsDTile) * 2,
                        coreNum),
-               false, &MixTermsLedger, coreNum, ub);
+               s.R * s.n + s.n * 2, false, &MixTermsLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: mix_product (cube)
@@ -637,7 +645,7 @@ inline bool FitR(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.rTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger, coreNum, ub);
+    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false, &RLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: mix
@@ -648,10 +656,11 @@ inline bool FitMix(Sizes &s, const Chip &chip)
     s.mixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), 0, false,
                     &MixLedger, coreNum, ub) &&
            Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &MixLedger, coreNum, ub);
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), s.T, false, &MixLedger, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: pre_gate, h_post
@@ -662,9 +671,9 @@ inline bool FitHPost(Sizes &s, const Chip &chip)
     s.hPostTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::hPostITile, s.n, 8,
-                    MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &HPostLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
+           Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), s.T,
                     false, &HPostLedger, coreNum, ub);
 }
 
@@ -676,10 +685,10 @@ inline bool FitHRes(Sizes &s, const Chip &chip)
     s.hResTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::hResIJTile, s.R * s.n, 8,
-                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &HResLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hResTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.R * s.n, s.hResIJTile), coreNum),
-                    false, &HResLedger, coreNum, ub);
+                    s.T, false, &HResLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2, h_in
@@ -690,10 +699,10 @@ inline bool FitHIn(Sizes &s, const Chip &chip)
     s.hInTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::hInDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false, &HInLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                    &HInLedger, coreNum, ub);
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
+                    &HInLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), s.T,
+                    false, &HInLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: inv_rms
@@ -702,8 +711,8 @@ inline bool FitInvRms(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.invRmsTTile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::invRmsTTile, s.T, 8, MinOf(MaxOf(CeilDiv(s.T, coreNum), 64), s.T), false, &InvRmsLedger,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::invRmsTTile, s.T, 8, MinOf(MaxOf(CeilDiv(s.T, coreNum), 64), s.T), 0, false,
+                    &InvRmsLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: h_mix
@@ -714,10 +723,11 @@ inline bool FitHMix(Sizes &s, const Chip &chip)
     s.hMixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), 0, false,
                     &HMixLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &HMixLedger, coreNum, ub);
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), s.T, false, &HMixLedger, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: h_pre
@@ -727,10 +737,10 @@ inline bool FitHPre(Sizes &s, const Chip &chip)
     s.hPreITile = Checked(8);
     s.hPreTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hPreITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+    return Maximise(s, &Sizes::hPreITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), 0, false,
                     &HPreLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                    &HPreLedger, coreNum, ub);
+           Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), s.T,
+                    false, &HPreLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, r
@@ -740,8 +750,8 @@ inline bool FitR2(Sizes &s, const Chip &chip)
     s.rDTile = Checked(16);
     s.rTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, 0, false, &RLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false, &RLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, r
@@ -750,7 +760,7 @@ inline bool FitR3(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.rTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger, coreNum, ub);
+    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false, &RLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: mix
@@ -760,7 +770,8 @@ inline bool FitMix2(Sizes &s, const Chip &chip)
     s.mixKTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger2, coreNum, ub);
+                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), s.R * s.n + s.n * 2, false, &MixLedger2, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: pre_gate, h_post
@@ -771,9 +782,9 @@ inline bool FitHPost2(Sizes &s, const Chip &chip)
     s.hPostTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::hPostITile, s.n, 8,
-                    MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &HPostLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
+           Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), s.T,
                     false, &HPostLedger, coreNum, ub);
 }
 
@@ -785,10 +796,10 @@ inline bool FitHRes2(Sizes &s, const Chip &chip)
     s.hResTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::hResIJTile, s.R * s.n, 8,
-                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &HResLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hResTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.R * s.n, s.hResIJTile), coreNum),
-                    false, &HResLedger, coreNum, ub);
+                    s.T, false, &HResLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2, h_in
@@ -799,10 +810,10 @@ inline bool FitHIn2(Sizes &s, const Chip &chip)
     s.hInTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::hInDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false, &HInLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                    &HInLedger, coreNum, ub);
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
+                    &HInLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), s.T,
+                    false, &HInLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: inv_rms
@@ -811,8 +822,8 @@ inline bool FitInvRms2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.invRmsTTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::invRmsTTile, s.T, 8, MinOf(MaxOf(CeilDiv(s.T, coreNum), 64), s.T), false, &InvRmsLedger,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::invRmsTTile, s.T, 8, MinOf(MaxOf(CeilDiv(s.T, coreNum), 64), s.T), 0, false,
+                    &InvRmsLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: h_mix
@@ -823,10 +834,11 @@ inline bool FitHMix2(Sizes &s, const Chip &chip)
     s.hMixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), 0, false,
                     &HMixLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &HMixLedger, coreNum, ub);
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), s.T, false, &HMixLedger, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: h_pre
@@ -836,10 +848,10 @@ inline bool FitHPre2(Sizes &s, const Chip &chip)
     s.hPreITile = Checked(8);
     s.hPreTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hPreITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+    return Maximise(s, &Sizes::hPreITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), 0, false,
                     &HPreLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                    &HPreLedger, coreNum, ub);
+           Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), s.T,
+                    false, &HPreLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, r
@@ -849,8 +861,8 @@ inline bool FitR4(Sizes &s, const Chip &chip)
     s.rDTile = Checked(16);
     s.rTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, 0, false, &RLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false, &RLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: mix
@@ -860,9 +872,10 @@ inline bool FitMix3(Sizes &s, const Chip &chip)
     s.mixDTile = Checked(16);
     s.mixKTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &MixLedger3, coreNum, ub) &&
+    return Maximise(s, &Sizes::mixDTile, s.D, 16, 0, 0, false, &MixLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger3, coreNum, ub);
+                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), s.R * s.n + s.n * 2, false, &MixLedger3, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: mix_sum_terms
@@ -873,13 +886,13 @@ inline bool FitMixSumTerms(Sizes &s, const Chip &chip)
     s.mixSumTermsKTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), 0, false,
                     &MixSumTermsLedger, coreNum, ub) &&
            Maximise(s, &Sizes::mixSumTermsKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
                                 s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
                             coreNum),
-                    false, &MixSumTermsLedger, coreNum, ub);
+                    s.R * s.n + s.n * 2, false, &MixSumTermsLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: mix_sum, mix
@@ -890,10 +903,11 @@ inline bool FitMix4(Sizes &s, const Chip &chip)
     s.mixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), 0, false,
                     &MixLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &MixLedger4, coreNum, ub);
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), s.T, false, &MixLedger4, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: mix
@@ -903,7 +917,8 @@ inline bool FitMix5(Sizes &s, const Chip &chip)
     s.mixKTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger5, coreNum, ub);
+                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), s.R * s.n + s.n * 2, false, &MixLedger5, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: mix
@@ -913,9 +928,10 @@ inline bool FitMix6(Sizes &s, const Chip &chip)
     s.mixDTile = Checked(16);
     s.mixKTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &MixLedger6, coreNum, ub) &&
+    return Maximise(s, &Sizes::mixDTile, s.D, 16, 0, 0, false, &MixLedger6, coreNum, ub) &&
            Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger6, coreNum, ub);
+                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), s.R * s.n + s.n * 2, false, &MixLedger6, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: mix_factor
@@ -925,10 +941,11 @@ inline bool FitMixFactor(Sizes &s, const Chip &chip)
     s.mixFactorDTile = Checked(16);
     s.mixFactorTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::mixFactorDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), s.D), false,
-                    &MixFactorLedger, coreNum, ub) &&
+    return Maximise(s, &Sizes::mixFactorDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), s.D), 0,
+                    false, &MixFactorLedger, coreNum, ub) &&
            Maximise(s, &Sizes::mixFactorTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.mixFactorDTile), coreNum), false, &MixFactorLedger, coreNum, ub);
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.mixFactorDTile), coreNum), s.T, false, &MixFactorLedger, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: mix_factor1
@@ -939,13 +956,13 @@ inline bool FitMixFactor1(Sizes &s, const Chip &chip)
     s.mixFactor1KTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::mixFactor1DTile, s.D, 8,
-                    MinOf(MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), 0, false,
                     &MixFactor1Ledger, coreNum, ub) &&
            Maximise(s, &Sizes::mixFactor1KTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixFactor1DTile) +
                                 s.n * s.n * CeilDiv(s.D, s.mixFactor1DTile) * 2,
                             coreNum),
-                    false, &MixFactor1Ledger, coreNum, ub);
+                    s.R * s.n + s.n * 2, false, &MixFactor1Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: mix (cube)
@@ -962,7 +979,7 @@ inline bool FitR5(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.rTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger3, coreNum, ub);
+    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false, &RLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: mix
@@ -973,10 +990,11 @@ inline bool FitMix8(Sizes &s, const Chip &chip)
     s.mixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), 0, false,
                     &MixLedger7, coreNum, ub) &&
            Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &MixLedger7, coreNum, ub);
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), s.T, false, &MixLedger7, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: mix_sum_factor, sum_1, r
@@ -986,8 +1004,8 @@ inline bool FitR6(Sizes &s, const Chip &chip)
     s.rDTile = Checked(16);
     s.rTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger4, coreNum, ub);
+    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, 0, false, &RLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false, &RLedger4, coreNum, ub);
 }
 
 /// Fields mixWsStart to mixWsEnd; false when one is out of range.

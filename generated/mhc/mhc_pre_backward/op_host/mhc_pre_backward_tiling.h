@@ -289,12 +289,13 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
-/// `required` and `upper` is not covered.
+/// covers `balance` when that is positive; then as many tiles of like length, and of `whole`, when that is positive, as
+/// many for each core where that spares it a tenth. False when not even `align` fits, or when `required` and `upper` is
+/// not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
-                     bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
+                     const Checked &whole, bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
-    if (!upper.valid || !balance.valid) {
+    if (!upper.valid || !balance.valid || !whole.valid) {
         return false;
     }
     const int64_t top = upper.value > 1 ? (upper.value - 1) / align + 1 : 1;
@@ -317,7 +318,14 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
         }
     }
     const int64_t tiles = (top - 1) / low + 1;
-    s.*tile = Checked(((top - 1) / tiles + 1) * align);
+    int64_t length = (top - 1) / tiles + 1;
+    if (balance.value > 0 && balance.value <= whole.value) {
+        const int64_t round = whole.value / balance.value;  // tiles that give each core one
+        const int64_t rounds = (whole.value - 1) / (low * align) / round + 1;
+        const int64_t even = (whole.value - 1) / (rounds * round) / align + 1;
+        length = even * 10 <= length * 9 ? even : length;
+    }
+    s.*tile = Checked(length * align);
     return !(required && low < top);
 }
 
@@ -1084,8 +1092,8 @@ inline bool FitDz(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.dzITile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), s.n, false, &DzLedger,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: dz
@@ -1095,10 +1103,10 @@ inline bool FitDzAgain(Sizes &s, const Chip &chip)
     s.dzAgainITile = Checked(8);
     s.dzAgainTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::dzAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+    return Maximise(s, &Sizes::dzAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), 0, false,
                     &DzAgainLedger, coreNum, ub) &&
            Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                    false, &DzAgainLedger, coreNum, ub);
+                    s.T, false, &DzAgainLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: dz
@@ -1109,10 +1117,11 @@ inline bool FitDzAgain3(Sizes &s, const Chip &chip)
     s.dzAgain3TTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::dzAgain3IJTile, s.n * s.n, 8,
-                    MinOf(MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), s.n * s.n), false, &DzAgain3Ledger, coreNum,
+                    MinOf(MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), s.n * s.n), 0, false, &DzAgain3Ledger, coreNum,
                     ub) &&
            Maximise(s, &Sizes::dzAgain3TTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n * s.n, s.dzAgain3IJTile), coreNum), false, &DzAgain3Ledger, coreNum, ub);
+                    CeilDiv(s.T * CeilDiv(s.n * s.n, s.dzAgain3IJTile), coreNum), s.T, false, &DzAgain3Ledger, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: scale
@@ -1121,7 +1130,7 @@ inline bool FitScale(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.scaleITile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::scaleITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), false, &ScaleLedger,
+    return Maximise(s, &Sizes::scaleITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), 0, false, &ScaleLedger,
                     coreNum, ub);
 }
 
@@ -1131,7 +1140,7 @@ inline bool FitScaleAgain(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.scaleAgainITile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::scaleAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), false,
+    return Maximise(s, &Sizes::scaleAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), 0, false,
                     &ScaleAgainLedger, coreNum, ub);
 }
 
@@ -1142,7 +1151,8 @@ inline bool FitScaleAgain3(Sizes &s, const Chip &chip)
     s.scaleAgain3IJTile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::scaleAgain3IJTile, s.n * s.n, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n, coreNum), 64), s.n * s.n), false, &ScaleAgain3Ledger, coreNum, ub);
+                    MinOf(MaxOf(CeilDiv(s.n * s.n, coreNum), 64), s.n * s.n), 0, false, &ScaleAgain3Ledger, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: dmix, sum_1_terms, drms, toward_x
@@ -1151,7 +1161,8 @@ inline bool FitDmix(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.dmixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DmixLedger, coreNum, ub);
+    return Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false, &DmixLedger, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: sum_1_product (cube)
@@ -1170,9 +1181,9 @@ inline bool FitGradX(Sizes &s, const Chip &chip)
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &GradXLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum), s.T,
                     false, &GradXLedger, coreNum, ub);
 }
 
@@ -1184,10 +1195,10 @@ inline bool FitGradGamma(Sizes &s, const Chip &chip)
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::gradGammaDTile, s.D, 64,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), 0, false,
                     &GradGammaLedger, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger, coreNum, ub);
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), s.n, false, &GradGammaLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_scale, sum_3, grad_bias
@@ -1197,7 +1208,7 @@ inline bool FitGradBias(Sizes &s, const Chip &chip)
     s.gradBiasKTile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), 0, false,
                     &GradBiasLedger, coreNum, ub);
 }
 
@@ -1216,9 +1227,9 @@ inline bool FitDz2(Sizes &s, const Chip &chip)
     s.dzDTile = Checked(16);
     s.dzITile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &DzLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger2, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::dzDTile, s.D, 16, 0, 0, false, &DzLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), s.n, false, &DzLedger2,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: grad_scale_part, sum_3_part
@@ -1234,8 +1245,8 @@ inline bool FitSum3Part(Sizes &s, const Chip &chip)
                                    coreNum),
                            64),
                      s.n * s.n + s.n * 2),
-               false, &Sum3PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum3PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum3PartLedger, coreNum, ub);
+               0, false, &Sum3PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum3PartTTile, MinOf(s.T, 4095), 1, 0, 0, false, &Sum3PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_scale, sum_3
@@ -1246,9 +1257,9 @@ inline bool FitSum3(Sizes &s, const Chip &chip)
     s.sum3GradScalePartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::sum3KTile, s.n * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false, &Sum3Ledger,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), 0, false, &Sum3Ledger,
                     coreNum, ub) &&
-           Maximise(s, &Sizes::sum3GradScalePartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
+           Maximise(s, &Sizes::sum3GradScalePartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, 0, false,
                     &Sum3Ledger, coreNum, ub);
 }
 
@@ -1259,7 +1270,7 @@ inline bool FitGradBias2(Sizes &s, const Chip &chip)
     s.gradBiasKTile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), 0, false,
                     &GradBiasLedger2, coreNum, ub);
 }
 
@@ -1269,7 +1280,7 @@ inline bool FitSum4(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum4ITile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum4ITile, s.n, 8, 0, false, &Sum4Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::sum4ITile, s.n, 8, 0, 0, false, &Sum4Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_alpha
@@ -1286,7 +1297,7 @@ inline bool FitSum5(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum5ITile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum5ITile, s.n, 8, 0, false, &Sum5Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::sum5ITile, s.n, 8, 0, 0, false, &Sum5Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_alpha
@@ -1303,7 +1314,7 @@ inline bool FitSum6(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum6IJTile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum6IJTile, s.n * s.n, 8, 0, false, &Sum6Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::sum6IJTile, s.n * s.n, 8, 0, 0, false, &Sum6Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_alpha
@@ -1322,9 +1333,9 @@ inline bool FitGradX2(Sizes &s, const Chip &chip)
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &GradXLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum), s.T,
                     false, &GradXLedger2, coreNum, ub);
 }
 
@@ -1334,8 +1345,8 @@ inline bool FitDz3(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.dzITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), s.n, false, &DzLedger,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: dz
@@ -1345,10 +1356,10 @@ inline bool FitDzAgain2(Sizes &s, const Chip &chip)
     s.dzAgainITile = Checked(8);
     s.dzAgainTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dzAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+    return Maximise(s, &Sizes::dzAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), 0, false,
                     &DzAgainLedger, coreNum, ub) &&
            Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                    false, &DzAgainLedger, coreNum, ub);
+                    s.T, false, &DzAgainLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: dz
@@ -1359,10 +1370,11 @@ inline bool FitDzAgain32(Sizes &s, const Chip &chip)
     s.dzAgain3TTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::dzAgain3IJTile, s.n * s.n, 8,
-                    MinOf(MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), s.n * s.n), false, &DzAgain3Ledger, coreNum,
+                    MinOf(MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), s.n * s.n), 0, false, &DzAgain3Ledger, coreNum,
                     ub) &&
            Maximise(s, &Sizes::dzAgain3TTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n * s.n, s.dzAgain3IJTile), coreNum), false, &DzAgain3Ledger, coreNum, ub);
+                    CeilDiv(s.T * CeilDiv(s.n * s.n, s.dzAgain3IJTile), coreNum), s.T, false, &DzAgain3Ledger, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: scale
@@ -1371,7 +1383,7 @@ inline bool FitScale2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.scaleITile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::scaleITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), false, &ScaleLedger,
+    return Maximise(s, &Sizes::scaleITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), 0, false, &ScaleLedger,
                     coreNum, ub);
 }
 
@@ -1381,7 +1393,7 @@ inline bool FitScaleAgain2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.scaleAgainITile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::scaleAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), false,
+    return Maximise(s, &Sizes::scaleAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.n, coreNum), 64), s.n), 0, false,
                     &ScaleAgainLedger, coreNum, ub);
 }
 
@@ -1392,7 +1404,8 @@ inline bool FitScaleAgain32(Sizes &s, const Chip &chip)
     s.scaleAgain3IJTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::scaleAgain3IJTile, s.n * s.n, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n, coreNum), 64), s.n * s.n), false, &ScaleAgain3Ledger, coreNum, ub);
+                    MinOf(MaxOf(CeilDiv(s.n * s.n, coreNum), 64), s.n * s.n), 0, false, &ScaleAgain3Ledger, coreNum,
+                    ub);
 }
 
 /// The tiles of a stage: dmix, drms, toward_x
@@ -1401,8 +1414,8 @@ inline bool FitTowardX(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.towardXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::towardXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &TowardXLedger, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::towardXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), s.T, false, &TowardXLedger,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: dxg, grad_x, sum_1, grad_phi, sum_2, grad_gamma
@@ -1413,10 +1426,10 @@ inline bool FitGradGamma2(Sizes &s, const Chip &chip)
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradGammaDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), 0, false,
                     &GradGammaLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger2, coreNum, ub);
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), s.n, false, &GradGammaLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_scale, sum_3, grad_bias
@@ -1426,7 +1439,7 @@ inline bool FitGradBias3(Sizes &s, const Chip &chip)
     s.gradBiasKTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), 0, false,
                     &GradBiasLedger, coreNum, ub);
 }
 
@@ -1445,9 +1458,9 @@ inline bool FitDz4(Sizes &s, const Chip &chip)
     s.dzDTile = Checked(16);
     s.dzITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &DzLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger2, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::dzDTile, s.D, 16, 0, 0, false, &DzLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), s.n, false, &DzLedger2,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: dxg
@@ -1458,10 +1471,10 @@ inline bool FitDxg(Sizes &s, const Chip &chip)
     s.dxgTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::dxgDTile, s.D, 8,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false, &DxgLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.dxgDTile), coreNum), false,
-                    &DxgLedger, coreNum, ub);
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
+                    &DxgLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.dxgDTile), coreNum), s.T,
+                    false, &DxgLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
@@ -1472,9 +1485,9 @@ inline bool FitGradX3(Sizes &s, const Chip &chip)
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &GradXLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum), s.T,
                     false, &GradXLedger2, coreNum, ub);
 }
 
@@ -1492,13 +1505,13 @@ inline bool FitSum1Part(Sizes &s, const Chip &chip)
                                         coreNum),
                                 64),
                           MaxOf(((s.n * s.n + s.n * 2 + 8191) / (s.n * s.n + s.n * 2)), 128)),
-                    false, &Sum1PartLedger, coreNum, ub) &&
+                    0, false, &Sum1PartLedger, coreNum, ub) &&
            Maximise(s, &Sizes::sum1PartKTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
                                 s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                             coreNum),
-                    false, &Sum1PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum1PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum1PartLedger, coreNum, ub);
+                    s.n * s.n + s.n * 2, false, &Sum1PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1PartTTile, MinOf(s.T, 4095), 1, 0, 0, false, &Sum1PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1
@@ -1510,13 +1523,13 @@ inline bool FitSum1(Sizes &s, const Chip &chip)
     s.sum1Sum1PartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum1DTile, s.D, 8,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), 0, false,
                     &Sum1Ledger, coreNum, ub) &&
            Maximise(s, &Sizes::sum1KTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2,
                             coreNum),
-                    false, &Sum1Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum1Sum1PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
+                    s.n * s.n + s.n * 2, false, &Sum1Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1Sum1PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, 0, false,
                     &Sum1Ledger, coreNum, ub);
 }
 
@@ -1528,13 +1541,13 @@ inline bool FitGradPhi(Sizes &s, const Chip &chip)
     s.gradPhiKTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), 0, false,
                     &GradPhiLedger, coreNum, ub) &&
            Maximise(
                s, &Sizes::gradPhiKTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
                        coreNum),
-               false, &GradPhiLedger, coreNum, ub);
+               s.n * s.n + s.n * 2, false, &GradPhiLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2_part
@@ -1548,11 +1561,11 @@ inline bool FitSum2Part(Sizes &s, const Chip &chip)
     return Maximise(s, &Sizes::sum2PartDTile, s.D, 16,
                     MinOf(MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64),
                           MaxOf(((s.n + 8191) / s.n), 128)),
-                    false, &Sum2PartLedger, coreNum, ub) &&
+                    0, false, &Sum2PartLedger, coreNum, ub) &&
            Maximise(s, &Sizes::sum2PartITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.sum2PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
+                    CeilDiv(s.n * CeilDiv(s.D, s.sum2PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), s.n, false,
                     &Sum2PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum2PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum2PartLedger, coreNum, ub);
+           Maximise(s, &Sizes::sum2PartTTile, MinOf(s.T, 4095), 1, 0, 0, false, &Sum2PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2
@@ -1563,11 +1576,11 @@ inline bool FitSum2(Sizes &s, const Chip &chip)
     s.sum2ITile = Checked(1);
     s.sum2Sum2PartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum2DTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), s.D), false,
+    return Maximise(s, &Sizes::sum2DTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), s.D), 0, false,
                     &Sum2Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.sum2DTile), coreNum), false,
-                    &Sum2Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
+           Maximise(s, &Sizes::sum2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.sum2DTile), coreNum), s.n,
+                    false, &Sum2Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, 0, false,
                     &Sum2Ledger, coreNum, ub);
 }
 
@@ -1578,10 +1591,10 @@ inline bool FitGradGamma3(Sizes &s, const Chip &chip)
     s.gradGammaDTile = Checked(8);
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), s.D), false,
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), s.D), 0, false,
                     &GradGammaLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger3, coreNum, ub);
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), s.n, false, &GradGammaLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_scale_part, sum_3_part
@@ -1597,8 +1610,8 @@ inline bool FitSum3Part2(Sizes &s, const Chip &chip)
                                    coreNum),
                            64),
                      s.n * s.n + s.n * 2),
-               false, &Sum3PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum3PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum3PartLedger, coreNum, ub);
+               0, false, &Sum3PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum3PartTTile, MinOf(s.T, 4095), 1, 0, 0, false, &Sum3PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_scale, sum_3
@@ -1609,9 +1622,9 @@ inline bool FitSum32(Sizes &s, const Chip &chip)
     s.sum3GradScalePartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum3KTile, s.n * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false, &Sum3Ledger,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), 0, false, &Sum3Ledger,
                     coreNum, ub) &&
-           Maximise(s, &Sizes::sum3GradScalePartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
+           Maximise(s, &Sizes::sum3GradScalePartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, 0, false,
                     &Sum3Ledger, coreNum, ub);
 }
 
@@ -1622,7 +1635,7 @@ inline bool FitGradBias4(Sizes &s, const Chip &chip)
     s.gradBiasKTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
-                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), 0, false,
                     &GradBiasLedger2, coreNum, ub);
 }
 
@@ -1632,7 +1645,7 @@ inline bool FitSum42(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum4ITile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum4ITile, s.n, 8, 0, false, &Sum4Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::sum4ITile, s.n, 8, 0, 0, false, &Sum4Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_alpha
@@ -1649,7 +1662,7 @@ inline bool FitSum52(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum5ITile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum5ITile, s.n, 8, 0, false, &Sum5Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::sum5ITile, s.n, 8, 0, 0, false, &Sum5Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_alpha
@@ -1666,7 +1679,7 @@ inline bool FitSum62(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum6IJTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum6IJTile, s.n * s.n, 8, 0, false, &Sum6Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::sum6IJTile, s.n * s.n, 8, 0, 0, false, &Sum6Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_alpha
@@ -1685,10 +1698,10 @@ inline bool FitGradGamma4(Sizes &s, const Chip &chip)
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradGammaDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), 0, false,
                     &GradGammaLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger4, coreNum, ub);
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), s.n, false, &GradGammaLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: dxg, grad_x
@@ -1699,9 +1712,9 @@ inline bool FitGradX4(Sizes &s, const Chip &chip)
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &GradXLedger3, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum), s.T,
                     false, &GradXLedger3, coreNum, ub);
 }
 
@@ -1713,13 +1726,13 @@ inline bool FitGradPhi2(Sizes &s, const Chip &chip)
     s.gradPhiKTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), 0, false,
                     &GradPhiLedger2, coreNum, ub) &&
            Maximise(
                s, &Sizes::gradPhiKTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
                        coreNum),
-               false, &GradPhiLedger2, coreNum, ub);
+               s.n * s.n + s.n * 2, false, &GradPhiLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
@@ -1730,9 +1743,9 @@ inline bool FitGradX5(Sizes &s, const Chip &chip)
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &GradXLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum), s.T,
                     false, &GradXLedger4, coreNum, ub);
 }
 
@@ -1744,10 +1757,10 @@ inline bool FitGradPhi3(Sizes &s, const Chip &chip)
     s.gradPhiITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), 0, false,
                     &GradPhiLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.gradPhiDTile), coreNum),
-                    false, &GradPhiLedger3, coreNum, ub);
+                    s.n, false, &GradPhiLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
@@ -1758,9 +1771,9 @@ inline bool FitGradX6(Sizes &s, const Chip &chip)
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &GradXLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum), s.T,
                     false, &GradXLedger4, coreNum, ub);
 }
 
@@ -1772,13 +1785,13 @@ inline bool FitGradPhi4(Sizes &s, const Chip &chip)
     s.gradPhiKTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), 0, false,
                     &GradPhiLedger4, coreNum, ub) &&
            Maximise(
                s, &Sizes::gradPhiKTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
                        coreNum),
-               false, &GradPhiLedger4, coreNum, ub);
+               s.n * s.n + s.n * 2, false, &GradPhiLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: dxg, grad_x, sum_1, grad_phi
@@ -1789,10 +1802,10 @@ inline bool FitGradPhi5(Sizes &s, const Chip &chip)
     s.gradPhiITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), 0, false,
                     &GradPhiLedger5, coreNum, ub) &&
            Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.gradPhiDTile), coreNum),
-                    false, &GradPhiLedger5, coreNum, ub);
+                    s.n, false, &GradPhiLedger5, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1_factor, dot, s, dz
@@ -1801,8 +1814,8 @@ inline bool FitDz5(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.dzITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger3, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), s.n, false, &DzLedger3,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1 (cube)
@@ -1821,9 +1834,9 @@ inline bool FitGradX7(Sizes &s, const Chip &chip)
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &GradXLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum), s.T,
                     false, &GradXLedger, coreNum, ub);
 }
 
@@ -1835,10 +1848,10 @@ inline bool FitGradGamma5(Sizes &s, const Chip &chip)
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradGammaDTile, s.D, 8,
-                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), MaxOf(((s.n + 8191) / s.n), 128)), 0, false,
                     &GradGammaLedger5, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger5, coreNum, ub);
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), s.n, false, &GradGammaLedger5, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1_factor, dot, s, dz
@@ -1848,9 +1861,9 @@ inline bool FitDz6(Sizes &s, const Chip &chip)
     s.dzDTile = Checked(16);
     s.dzITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &DzLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger4, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::dzDTile, s.D, 16, 0, 0, false, &DzLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), s.n, false, &DzLedger4,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: dxg, grad_x
@@ -1861,9 +1874,9 @@ inline bool FitGradX8(Sizes &s, const Chip &chip)
     s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradXDTile, s.D, 16,
-                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), false,
+                    MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), MaxOf(((s.T + 8191) / s.T), 128)), 0, false,
                     &GradXLedger3, coreNum, ub) &&
-           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum), s.T,
                     false, &GradXLedger3, coreNum, ub);
 }
 

@@ -89,12 +89,13 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
-/// `required` and `upper` is not covered.
+/// covers `balance` when that is positive; then as many tiles of like length, and of `whole`, when that is positive, as
+/// many for each core where that spares it a tenth. False when not even `align` fits, or when `required` and `upper` is
+/// not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
-                     bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
+                     const Checked &whole, bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
-    if (!upper.valid || !balance.valid) {
+    if (!upper.valid || !balance.valid || !whole.valid) {
         return false;
     }
     const int64_t top = upper.value > 1 ? (upper.value - 1) / align + 1 : 1;
@@ -117,7 +118,14 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
         }
     }
     const int64_t tiles = (top - 1) / low + 1;
-    s.*tile = Checked(((top - 1) / tiles + 1) * align);
+    int64_t length = (top - 1) / tiles + 1;
+    if (balance.value > 0 && balance.value <= whole.value) {
+        const int64_t round = whole.value / balance.value;  // tiles that give each core one
+        const int64_t rounds = (whole.value - 1) / (low * align) / round + 1;
+        const int64_t even = (whole.value - 1) / (rounds * round) / align + 1;
+        length = even * 10 <= length * 9 ? even : length;
+    }
+    s.*tile = Checked(length * align);
     return !(required && low < top);
 }
 
@@ -212,8 +220,8 @@ inline bool FitY2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.yJTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &YLedger2,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), s.N, false,
+                    &YLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -223,9 +231,9 @@ inline bool FitY3(Sizes &s, const Chip &chip)
     s.yKTile = Checked(16);
     s.yJTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yKTile, s.K, 16, 0, false, &YLedger3, coreNum, ub) &&
-           Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &YLedger3,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::yKTile, s.K, 16, 0, 0, false, &YLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), s.N, false,
+                    &YLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -234,8 +242,8 @@ inline bool FitY4(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.yJTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &YLedger4,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), s.N, false,
+                    &YLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -245,9 +253,9 @@ inline bool FitY5(Sizes &s, const Chip &chip)
     s.yKTile = Checked(8);
     s.yJTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yKTile, s.K, 8, 0, false, &YLedger5, coreNum, ub) &&
-           Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &YLedger5,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::yKTile, s.K, 8, 0, 0, false, &YLedger5, coreNum, ub) &&
+           Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), s.N, false,
+                    &YLedger5, coreNum, ub);
 }
 
 /// Fields yBaseN; false when one is out of range.

@@ -94,12 +94,13 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
-/// `required` and `upper` is not covered.
+/// covers `balance` when that is positive; then as many tiles of like length, and of `whole`, when that is positive, as
+/// many for each core where that spares it a tenth. False when not even `align` fits, or when `required` and `upper` is
+/// not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
-                     bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
+                     const Checked &whole, bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
-    if (!upper.valid || !balance.valid) {
+    if (!upper.valid || !balance.valid || !whole.valid) {
         return false;
     }
     const int64_t top = upper.value > 1 ? (upper.value - 1) / align + 1 : 1;
@@ -122,7 +123,14 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
         }
     }
     const int64_t tiles = (top - 1) / low + 1;
-    s.*tile = Checked(((top - 1) / tiles + 1) * align);
+    int64_t length = (top - 1) / tiles + 1;
+    if (balance.value > 0 && balance.value <= whole.value) {
+        const int64_t round = whole.value / balance.value;  // tiles that give each core one
+        const int64_t rounds = (whole.value - 1) / (low * align) / round + 1;
+        const int64_t even = (whole.value - 1) / (rounds * round) / align + 1;
+        length = even * 10 <= length * 9 ? even : length;
+    }
+    s.*tile = Checked(length * align);
     return !(required && low < top);
 }
 
@@ -296,10 +304,10 @@ inline bool FitY(Sizes &s, const Chip &chip)
     s.yOTile = Checked(64);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::yOTile, s.N, 64, MinOf(MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), s.N), false,
+    return Maximise(s, &Sizes::yOTile, s.N, 64, MinOf(MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), s.N), 0, false,
                     &YLedger, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.N, s.yOTile), coreNum),
-                    false, &YLedger, coreNum, ub);
+                    s.numel_b, false, &YLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -308,8 +316,8 @@ inline bool FitY2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger2,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), s.numel_b, false,
+                    &YLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -319,9 +327,9 @@ inline bool FitY3(Sizes &s, const Chip &chip)
     s.yCTile = Checked(64);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::yCTile, s.K, 64, 0, false, &YLedger3, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger3,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::yCTile, s.K, 64, 0, 0, false, &YLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), s.numel_b, false,
+                    &YLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: y
@@ -331,10 +339,10 @@ inline bool FitY4(Sizes &s, const Chip &chip)
     s.yOTile = Checked(64);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::yOTile, s.N, 64, MinOf(MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), s.N), false,
+    return Maximise(s, &Sizes::yOTile, s.N, 64, MinOf(MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), s.N), 0, false,
                     &YLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.N, s.yOTile), coreNum),
-                    false, &YLedger4, coreNum, ub);
+                    s.numel_b, false, &YLedger4, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, y
@@ -343,7 +351,7 @@ inline bool FitY5(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.yOTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger5,
+    return Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), s.N, false, &YLedger5,
                     coreNum, ub);
 }
 
@@ -354,8 +362,8 @@ inline bool FitY6(Sizes &s, const Chip &chip)
     s.yCTile = Checked(64);
     s.yOTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::yCTile, s.K, 64, 0, false, &YLedger6, coreNum, ub) &&
-           Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger6,
+    return Maximise(s, &Sizes::yCTile, s.K, 64, 0, 0, false, &YLedger6, coreNum, ub) &&
+           Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), s.N, false, &YLedger6,
                     coreNum, ub);
 }
 

@@ -57,12 +57,13 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
-/// `required` and `upper` is not covered.
+/// covers `balance` when that is positive; then as many tiles of like length, and of `whole`, when that is positive, as
+/// many for each core where that spares it a tenth. False when not even `align` fits, or when `required` and `upper` is
+/// not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
-                     bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
+                     const Checked &whole, bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
-    if (!upper.valid || !balance.valid) {
+    if (!upper.valid || !balance.valid || !whole.valid) {
         return false;
     }
     const int64_t top = upper.value > 1 ? (upper.value - 1) / align + 1 : 1;
@@ -85,7 +86,14 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
         }
     }
     const int64_t tiles = (top - 1) / low + 1;
-    s.*tile = Checked(((top - 1) / tiles + 1) * align);
+    int64_t length = (top - 1) / tiles + 1;
+    if (balance.value > 0 && balance.value <= whole.value) {
+        const int64_t round = whole.value / balance.value;  // tiles that give each core one
+        const int64_t rounds = (whole.value - 1) / (low * align) / round + 1;
+        const int64_t even = (whole.value - 1) / (rounds * round) / align + 1;
+        length = even * 10 <= length * 9 ? even : length;
+    }
+    s.*tile = Checked(length * align);
     return !(required && low < top);
 }
 
@@ -165,8 +173,8 @@ inline bool FitY(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &YLedger, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), s.numel_b, false,
+                    &YLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: m, e, sum_1, y
@@ -176,9 +184,9 @@ inline bool FitY2(Sizes &s, const Chip &chip)
     s.yJTile = Checked(8);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.D, 8, 0, false, &YLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &YLedger2,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::yJTile, s.D, 8, 0, 0, false, &YLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), s.numel_b, false,
+                    &YLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: m, e, sum_1, y
@@ -187,8 +195,8 @@ inline bool FitY3(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &YLedger3,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), s.numel_b, false,
+                    &YLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: m, e, sum_1, y
@@ -198,9 +206,9 @@ inline bool FitY4(Sizes &s, const Chip &chip)
     s.yJTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.D, 16, 0, false, &YLedger4, coreNum, ub) &&
-           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &YLedger4,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::yJTile, s.D, 16, 0, 0, false, &YLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), s.numel_b, false,
+                    &YLedger4, coreNum, ub);
 }
 
 /// Fields yBTiles to yPer; false when one is out of range.
