@@ -71,8 +71,7 @@ def test_the_memory_is_the_same() -> None:
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
-@pytest.mark.parametrize("target", [("Ascend910B", 5), ("Ascend950", 3)])
-def test_merged_axes_give_the_same_results(target: tuple[str, int], tmp_path: Path) -> None:
+def test_merged_axes_give_the_same_results(tmp_path: Path) -> None:
     checked = spec(
         {
             **{n: ("in", s) for n, s in {"x": "A, n, n", "z": "A, n*n", "h": "A, n", "w": "n, B", "v": "A, B, n"}.items()},
@@ -87,4 +86,4 @@ y4[a, b, i] = maximum(v[a, b, i], 0.5)
 y5[a, i, b] = h[a, i] * w[i, b] + v[a, b, i]
 """,
     )
-    assert_right(checked, tmp_path, target, {"A": 1, "B": 1, "n": 4}, {"A": 67, "B": 13, "n": 6}, {"A": 2053, "B": 3, "n": 4})
+    assert_right(checked, tmp_path, ("Ascend950", 3), {"A": 1, "B": 1, "n": 4}, {"A": 67, "B": 13, "n": 6}, {"A": 2053, "B": 3, "n": 4})

@@ -79,8 +79,7 @@ def test_parts_are_added_after_a_barrier() -> None:
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
-@pytest.mark.parametrize(("dtype", "target"), [("float32", ("Ascend910B", 48)), ("float16", ("Ascend950", 8))])
-def test_the_sum_of_ranges_is_the_product(dtype: str, target: tuple[str, int], tmp_path: Path) -> None:
+def test_the_sum_of_ranges_is_the_product(tmp_path: Path) -> None:
     near = {"M": 7, "N": 33, "K": 3}
     sizes = [{"T": 1, "pad": 1, **near}, {"T": 5003, "pad": 1, **near}, {"T": 2100, "pad": 2, "M": 16, "N": 16, "K": 4}]
-    assert_right(weight(dtype), tmp_path, target, *sizes)
+    assert_right(weight("float16"), tmp_path, ("Ascend950", 48), *sizes)
