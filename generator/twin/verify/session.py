@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from generator.formula import checked as formula
 from generator.formula.checked import CheckedSpec
@@ -137,6 +138,9 @@ def _items(case_set: CaseSet, large: bool) -> Iterator[tuple[Item, bool]]:
     yield from ((v, False) for v in case_set.violations)
 
 
+LARGE_BYTES: Final = 8 << 30  # of one large case: the largest that specs list took 5.9 GB (measured)
+
+
 def _heavy(item: Item) -> bool:
     return isinstance(item, Case) and item.large
 
@@ -166,8 +170,8 @@ def run(
     large: bool = False,
     progress: Callable[[str, int, int], None] = lambda _name, _done, _of: None,
 ) -> list[OperatorReport]:
-    """Derive and run every case of every operator; large cases run alone, after the others, and huge ones only
-    with ``large``.
+    """Derive and run every case of every operator; large cases run after the others, as many at a time as memory allows, and huge
+    ones only with ``large``.
 
     ``progress`` is told the operator, items done and items in all. Results are in the order of the cases whatever the
     processes' timing.
@@ -183,11 +187,20 @@ def run(
             runnable[_heavy(item)].append(k)
         else:
             results[k] = _failed(item, why, empty)
-    for heavy, width in ((False, max(1, jobs)), (True, 1)):
+    for heavy, width in ((False, max(1, jobs)), (True, max(1, min(jobs, _available() // LARGE_BYTES)))):
         for k, result in _pooled(runnable[heavy], work, width):
             results[k] = result
             progress(work[k][0].name, len(results), len(work))
     return [_report(op, sets[op.name], [results[k] for k, w in enumerate(work) if w[0] is op]) for op in chosen]
+
+
+def _available() -> int:
+    """Bytes of memory that processes may still take; 0 where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
 
 
 def _base(item: Item) -> Case:
