@@ -74,6 +74,11 @@ class Contraction:
         """Number of independent products."""
         return product(extent_of(b) for b in self.items)
 
+    @property
+    def pairs(self) -> IntExpr:
+        """Number of operand pairs that add up to one product."""
+        return product(extent_of(b) for b in self.taps)
+
 
 def factors(e: Expr) -> tuple[Expr, ...]:
     """The factors of a product, left to right."""

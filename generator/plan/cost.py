@@ -110,8 +110,7 @@ def work_of(s: Red, c: Contraction, width: int, made_bytes: IntExpr, hf32: IntEx
     :func:`hf32_allowed`."""
     result = product(x for x in (c.batch, c.rows.extent, c.columns.extent))
     vector = product(b.extent for b in (*s.axes, *s.reduced) if b.extent is not None)
-    taps = product(b.extent for b in c.taps if b.extent is not None)
-    cube = c.batch * round_up(c.rows.extent, 16) * round_up(c.columns.extent, 16) * round_up(c.inner.extent, 16) * taps
+    cube = c.batch * round_up(c.rows.extent, 16) * round_up(c.columns.extent, 16) * round_up(c.inner.extent, 16) * c.pairs
     return Work(vector, cube, made_bytes * 2 + result * 8, width, hf32 if width == HF32_BYTES else const(0))
 
 

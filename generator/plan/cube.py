@@ -20,7 +20,7 @@ from generator.plan.normal import Red, extent_of
 from generator.plan.stage import BuiltStage
 from generator.plan.tiles import SIZES, Refusal
 from generator.plan.tree import CUBE_FIELDS, Cond, Global, If, Int, Let, Loop, Matmul, MatmulCall, Node, Set, Stage, Var
-from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, min_of, mod, product, round_up, sym
+from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, min_of, mod, round_up, sym
 
 __all__ = ["MOST_RANGES", "ZEROS", "CubeStage", "Ranges", "build_cube", "range_length", "ranges_pay", "zeros_needed"]
 
@@ -64,16 +64,18 @@ def zeros_needed(c: Contraction) -> bool:
 def ranges_pay(c: Contraction, sizes: Mapping[str, int]) -> bool:
     """At these sizes the result is so few tiles that cores would be idle, and so small beside the factors that writing a part for
     each range, and adding the parts, is next to nothing."""
-    m, n, k, batch = (x.evaluate(sizes) for x in (c.rows.extent, c.columns.extent, c.inner.extent, c.batch))
-    taps = product(extent_of(b) for b in c.taps).evaluate(sizes)
-    tiles = batch * -(-m // ROWS) * -(-n // BASE)
-    return 2 * tiles <= CUBES and k >= 2 * LEAST_RANGE and PART_STEPS * m * n * SMALL_PART <= (m + n) * k * taps
+    m, n, k, pairs, tiles = (x.evaluate(sizes) for x in (c.rows.extent, c.columns.extent, c.inner.extent, c.pairs, _tiles(c)))
+    return 2 * tiles <= CUBES and k >= 2 * LEAST_RANGE and PART_STEPS * m * n * SMALL_PART <= (m + n) * k * pairs
+
+
+def _tiles(c: Contraction) -> IntExpr:
+    """Tiles of the result where they are large."""
+    return c.batch * ceil_div(c.rows.extent, ROWS) * ceil_div(c.columns.extent, BASE)
 
 
 def range_length(c: Contraction) -> IntExpr:
     """Elements of a range, so that every core has one; whole loads to L1."""
-    tiles = c.batch * ceil_div(c.rows.extent, ROWS) * ceil_div(c.columns.extent, BASE)
-    most = min_of(floor_div(sym("cubeNum"), tiles), floor_div(c.inner.extent, LEAST_RANGE))
+    most = min_of(floor_div(sym("cubeNum"), _tiles(c)), floor_div(c.inner.extent, LEAST_RANGE))
     return round_up(ceil_div(c.inner.extent, max_of(min_of(most, MOST_RANGES), 1)), STEPS * max(BASE_K.values()))
 
 
@@ -169,9 +171,9 @@ class _Builder:
         if self.beside is None:
             return all_
         n, m, k = c.columns.extent, c.rows.extent, c.inner.extent
-        taps = product(b.extent for b in c.taps if b.extent is not None) * c.batch
-        moved = ceil_div((n * ceil_div(m, ROWS) + m * panels) * k * taps * element, CUBE_GM_BYTES)
-        work = ceil_div(round_up(n, FRACTAL) * round_up(m, FRACTAL) * k * taps, CUBE_MACS[element])
+        times = c.pairs * c.batch
+        moved = ceil_div((n * ceil_div(m, ROWS) + m * panels) * k * times * element, CUBE_GM_BYTES)
+        work = ceil_div(round_up(n, FRACTAL) * round_up(m, FRACTAL) * k * times, CUBE_MACS[element])
         time = self.field("Beside", max_of(self.beside, 1))
         return min_of(all_, max_of(ceil_div(moved, time), ceil_div(work, time)))
 

@@ -73,6 +73,19 @@ class Divided:
     def workspace_end(self) -> str:
         return self.workspace[-1][0].name + "End"
 
+    def fresh(self, s: Red, kind: str) -> str:
+        """A name for the parts of what a reduction makes."""
+        name = f"{s.target.removesuffix(GM)}_{kind}"
+        while name in self.shapes:
+            name += "_"
+        return name
+
+    def parts_along(self, axis: Bound, name: str, axes: Sequence[Bound]) -> tuple[IntExpr, ...]:
+        """Room in workspace for a result over ``axes`` for each value of ``axis``; the index of an element."""
+        self.shapes[name] = tuple(extent_of(b) for b in (axis, *axes))
+        self.workspace_tensor(name + GM, self.shapes[name])
+        return tuple(sym(b.name) for b in (axis, *axes))
+
     def local_dtype(self, t: str) -> str:
         return self.products.dtypes.get(t, "float32") if self.products is not None else "float32"
 
@@ -128,20 +141,13 @@ class Divided:
         if k is None or not self.starved(g, roles):
             return None
         assert k.extent is not None
-        names = []
-        for s in reds:
-            names.append(f"{s.target.removesuffix(GM)}_part")
-            while names[-1] in self.shapes:
-                names[-1] += "_"
+        names = [self.fresh(s, "part") for s in reds]
         parts, length, p = f"{names[0]}_count", f"{names[0]}_length", f"{names[0]}_axis"
         self.fields.append((parts, max_of(min_of(sym("coreNum"), k.extent), 1)))
         self.fields.append((length, ceil_div(k.extent, sym(parts))))
         part_axis = Bound(p, sym(parts))
-        shape = (sym(parts), *(b.extent for b in axes if b.extent is not None))
         for name in names:
-            self.shapes[name] = shape
-            self.workspace_tensor(name + GM, shape)
-        index = (sym(p), *(sym(b.name) for b in axes))
+            index = self.parts_along(part_axis, name, axes)
         first = [Red(n + GM, index, (part_axis, *axes), s.op, s.reduced, s.value) for n, s in zip(names, reds, strict=True)]
         start = sym(p) * sym(length)
         ranged = {k.name: (start, min_of(k.extent, start + sym(length)))}
@@ -173,21 +179,17 @@ class Divided:
 
     def range_parts(self, s: Red, c: Contraction) -> tuple[Group, Group]:
         """(the products of ranges, their sum)."""
-        name = f"{s.target.removesuffix(GM)}_range"
-        while name in self.shapes:
-            name += "_"
+        name = self.fresh(s, "range")
         length, count, p = f"{name}_length", f"{name}_count", f"{name}_axis"
         self.fields.append((length, range_length(c)))
         self.fields.append((count, ceil_div(c.inner.extent, sym(length))))
         self.bounds = Bounds({**self.bounds.known, count: (1, MOST_RANGES)})
         axis = Bound(p, sym(count))
-        self.shapes[name] = (sym(count), *(extent_of(b) for b in s.axes))
-        self.workspace_tensor(name + GM, self.shapes[name])
+        index = self.parts_along(axis, name, s.axes)
         self.ranges[name + GM] = Ranges(axis, sym(length))
         zeros = self.zeros.get(s.target.removesuffix(GM))
         if zeros is not None:
             self.zeros[name] = zeros
-        index = (sym(p), *(sym(b.name) for b in s.axes))
         part = replace(s, target=name + GM, index=index, axes=(axis, *s.axes))
         total = Red(s.target, s.index, s.axes, "sum", (axis,), Load(name + GM, index), s.span, s.origin)
         self.notes.append(f"{s.target.removesuffix(GM)}: in equal ranges of the inner axis over the cores, added in fixed order")

@@ -344,16 +344,7 @@ def _along_row(ctx: Context, api: str, ops: Sequence[_Wide], pitch: IntExpr) -> 
 def spread(ctx: Context, src: Tile) -> Tile:
     """Each element of ``src`` copied over one 32-byte block; the result's element k starts at 8*k. What was loaded before
     the loops that are open now is spread before them, once."""
-    home = ctx.homes.get(src.name)
-    if home is None or home is ctx.frames[-1]:
-        return _spread(ctx, src, False)
-    known = ctx.spreads.get(src.name)
-    if known is not None and known[1] in ctx.frames:
-        return known[0]
-    with ctx.at(home):
-        out = _spread(ctx, src, True)
-    ctx.spreads[src.name] = (out, home)
-    return out
+    return ctx.at_home("spread", src, lambda lasting: _spread(ctx, src, lasting))
 
 
 def _spread(ctx: Context, src: Tile, lasting: bool) -> Tile:

@@ -14,7 +14,7 @@ from generator.formula.walk import loads
 from generator.plan import elementwise as ew
 from generator.plan.rules import PRIMITIVES, expand
 from generator.plan.sharing import repeated, substituted
-from generator.plan.tiles import Context, Dim, Frame, Refusal, Tile, View
+from generator.plan.tiles import Context, Dim, Refusal, Tile, View
 from generator.plan.tree import Float, FloatConst, FloatField, FloatOfInt, FloatOp, Int, Scalar
 from generator.spec.integer import Func, IntExpr, const, sym
 
@@ -242,30 +242,21 @@ class Lowering:
                 return True
         return False
 
-    def lasting(self, t: Tile) -> Frame | None:
-        """The frame where a tile was loaded, when loops have been opened since."""
-        home = self.ctx.homes.get(t.name)
-        return None if home is self.ctx.frames[-1] else home
-
     def negatable(self, v: View) -> bool:
         """Negating all of the tile is no more work than negating what the view shows."""
-        return v == v.tile.view() or self.lasting(v.tile) is not None
+        return v == v.tile.view() or self.ctx.earlier(v.tile) is not None
 
     def negated(self, v: View) -> View:
         """``-v``: of what was loaded before the loops that are open now, before them, once."""
-        ctx, src, home = self.ctx, v.tile, self.lasting(v.tile)
-        if home is None:
-            out = src if self.owned(v, None) else ctx.tile("minus", src.dims, align=src.align)
+        ctx, src = self.ctx, v.tile
+
+        def make(lasting: bool) -> Tile:
+            mine = not lasting and self.owned(v, None)
+            out = src if mine else ctx.tile("minus", src.dims, temporary=not lasting, align=src.align, own=lasting)
             ew.negate(ctx, out, src)
-            return View(self.done(out, v).tile, v.index)
-        known = ctx.negatives.get(src.name)
-        if known is None or known[1] not in ctx.frames:
-            with ctx.at(home):
-                out = ctx.tile("minus", src.dims, temporary=False, align=src.align, own=True)
-                ew.negate(ctx, out, src)
-            known = ctx.negatives[src.name] = (out, home)
-            ctx.homes[out.name] = home
-        return View(known[0], v.index)
+            return out if lasting else self.done(out, v).tile
+
+        return View(ctx.at_home("minus", src, make), v.index)
 
     @staticmethod
     def as_view(v: Operand) -> View:

@@ -14,7 +14,7 @@ from typing import Final
 from generator.plan.elementwise import fill
 from generator.plan.memory import Footprint, GmRef, contiguous_run, footprint, strided_rows
 from generator.plan.tiles import BLOCK_COUNT, SIZES, Context, Dim, Tile, capacity
-from generator.plan.tree import Access, Arg, Call, Cond, CType, Enum, Float, FloatConst, Get, Global, Int, Scalar, Struct
+from generator.plan.tree import Access, Arg, Call, Cond, CType, Enum, Float, FloatConst, Get, Global, Int, Local, Scalar, Struct
 from generator.spec.integer import IntExpr, const, floor_div, max_of, min_of, product, round_up, sym
 
 __all__ = ["convert", "gather_table", "load", "load_dense"]
@@ -104,15 +104,17 @@ def copy_in(ctx: Context, gm: GmRef, fp: Footprint, raw: Tile, width: IntExpr, e
 
 def data_in(
     ctx: Context, gm: GmRef, src: IntExpr, raw: Tile, dst: IntExpr, blocks: IntExpr, length: IntExpr, gap: IntExpr,
-    more: IntExpr | None = None,
+    more: IntExpr | None = None, around: tuple[IntExpr, IntExpr, IntExpr | Scalar] | None = None,
 ) -> None:  # fmt: skip
     """One DataCopyPad from global memory; lengths and gaps in bytes, each block padded to 32 bytes, or with ``more`` zeros (no
-    more than 32 bytes of them) to 64."""
+    more than 32 bytes of them) to 64; or ``around``: elements before and after each block, no more than 32 bytes, and their value."""
     zero = const(0)
-    right = zero if more is None else more
+    left, right, value = around if around is not None else (zero, zero if more is None else more, zero)
     sizes = ((blocks, "uint16_t"), (length, "uint32_t"), (gap, "uint32_t"), (zero, "uint32_t"), (zero, "uint32_t"))
     ext = Struct("DataCopyExtParams", sizes)
-    pad = Struct("DataCopyPadExtParams", ((right != zero, "bool"), (zero, "uint8_t"), (right, "uint8_t"), (zero, gm.ctype)), gm.ctype)
+    given = around is not None or right != zero
+    fields = ((given, "bool"), (left, "uint8_t"), (right, "uint8_t"), (value, gm.ctype))
+    pad = Struct("DataCopyPadExtParams", fields, gm.ctype)
     ctx.emit(Call("DataCopyPad", (raw.at(dst), Global(gm.name, src), ext, pad), "MTE2"))
 
 
@@ -137,6 +139,12 @@ def convert(ctx: Context, dst: Tile, src: Tile) -> None:
     _convert_rows(ctx, dst, src, _FLOATING.get(src.ctype))
 
 
+def _as_float(ctx: Context, dst: Local, src: Local, mode: str | None, count: IntExpr, read: Access, write: Access) -> None:
+    """Contiguous elements converted by a rounding mode, or copied when there is none."""
+    how: tuple[Arg, ...] = (_ONE, Int(count)) if mode is None else (Enum(f"RoundMode::{mode}"), Int(count, "uint32_t"))
+    ctx.call("Muls" if mode is None else "Cast", (dst, src, *how), (read,), (write,))
+
+
 def _convert_rows(ctx: Context, dst: Tile, src: Tile, mode: str | None) -> None:
     whole = src.align == dst.align
     rows = () if whole else src.rows
@@ -148,13 +156,7 @@ def _convert_rows(ctx: Context, dst: Tile, src: Tile, mode: str | None) -> None:
             off_s = off_s + sym(d.key) * src.stride(k)
         count = src.count if whole else src.pitch
         index = [sym(d.key) for d in rows] if rows else None
-        args: tuple[object, ...]
-        if mode is None:
-            args = (dst.at(off_d), src.at(off_s), _ONE, Int(count))
-            ctx.call("Muls", args, (src.access(index),), (dst.access(index),))
-        else:
-            args = (dst.at(off_d), src.at(off_s), Enum(f"RoundMode::{mode}"), Int(count, "uint32_t"))
-            ctx.call("Cast", args, (src.access(index),), (dst.access(index),))
+        _as_float(ctx, dst.at(off_d), src.at(off_s), mode, count, src.access(index), dst.access(index))
 
     def nest(k: int) -> None:
         if k == len(rows):
@@ -316,20 +318,15 @@ def _load_shifted(
     dims = (Dim("blocks", end - first, last.cap),)
     raw = ctx.alloc("vecin", f"{gm.name}In", dims, gm.ctype, capacity(dims, p, gm.ctype), p)
     zero = const(0)
-    sizes = ((const(1), "uint16_t"), (count * SIZES[gm.ctype], "uint32_t"), (zero, "uint32_t"), (zero, "uint32_t"), (zero, "uint32_t"))
-    value = outside if gm.ctype == "float" else zero
-    padding = ((True, "bool"), (low - first, "uint8_t"), (end - high, "uint8_t"), (value, gm.ctype))
-    args = (raw.at(), Global(gm.name, base), Struct("DataCopyExtParams", sizes), Struct("DataCopyPadExtParams", padding, gm.ctype))
-    ctx.emit(Call("DataCopyPad", args, "MTE2"))
+    around = (low - first, end - high, outside if gm.ctype == "float" else zero)
+    data_in(ctx, gm, base, raw, zero, const(1), count * SIZES[gm.ctype], zero, around=around)
     ctx.hand_over(raw)
 
     def piece(part: int) -> Access:
         whole = out.access(row_index)
         return Access(whole.tensor, whole.layout, (*whole.index[:-1], const(part)))
 
-    mode = _FLOATING.get(gm.ctype)
-    how: tuple[Arg, ...] = (_ONE, Int(end - first)) if mode is None else (Enum(f"RoundMode::{mode}"), Int(end - first, "uint32_t"))
-    ctx.call("Muls" if mode is None else "Cast", (out.at(into + first), raw.at(), *how), (raw.access(),), (piece(0),))
+    _as_float(ctx, out.at(into + first), raw.at(), _FLOATING.get(gm.ctype), end - first, raw.access(), piece(0))
     ctx.free(raw)
     for part, (start, length) in enumerate(((zero, first), (end, pitch - end)), 1):
         with ctx.collect() as edge:
@@ -346,8 +343,8 @@ def _load_valid(
     for d in out.rows:
         base = base + sym(d.key) * fp.steps[d.key]
     step = fp.steps[last.key] if last is not None else const(1)
-    padded = gm.ctype == "float" or (gm.ctype in ("half", "bfloat16_t") and outside == FloatConst(0.0))
-    if last is not None and step.value == 1 and padded:
+    exact = gm.ctype == "float" or (gm.ctype in ("half", "bfloat16_t") and outside == FloatConst(0.0))
+    if last is not None and step.value == 1 and exact:
         _load_shifted(ctx, gm, base + low, out, into, row_index, last, low, high, count, outside)
         return
     backwards = bool(step.terms) and all(c < 0 for _, c in step.terms)
@@ -372,14 +369,14 @@ def _load_valid(
             data_in(ctx, gm, base + first * size, raw, first * p, n, const(SIZES[gm.ctype]), gap)
     ctx.hand_over(raw)
     room = Dim("guarded", round_up(cap * unit, 8) + 2 * lead, round_up(cap * unit, 8) + 2 * lead)
-    middle = ctx.tile("padded", (room,), align=8)
-    fill(ctx, middle.view(), outside)
+    padded = ctx.tile("padded", (room,), align=8)
+    fill(ctx, padded.view(), outside)
     moved = count * unit
     values = raw
     if gm.ctype != "float":
         values = ctx.tile("values", raw.dims, align=p)
         convert(ctx, values, raw)
-    ctx.call("Muls", (middle.at(lead), values.at(), _ONE, Int(moved)), (values.access(),), (middle.access(),))
+    ctx.call("Muls", (padded.at(lead), values.at(), _ONE, Int(moved)), (values.access(),), (padded.access(),))
     if values is not raw:
         ctx.release(values)
     ctx.free(raw)
@@ -393,6 +390,6 @@ def _load_valid(
         _int_op(ctx, "Adds", table, count - 1, pitch)
     _int_op(ctx, "Muls", table, const(4 * unit), pitch)
     _int_op(ctx, "Adds", table, const(4 * lead), pitch)
-    gather(ctx, out, into, middle, table, const(0), pitch, row_index)
+    gather(ctx, out, into, padded, table, const(0), pitch, row_index)
     ctx.release(table)
-    ctx.release(middle)
+    ctx.release(padded)

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from generator.formula.walk import loads
-from generator.plan.axes import flat
 from generator.plan.cost import arithmetic
 from generator.plan.normal import NStmt
-from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of
+from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of, reads_of, writes_of
 from generator.spec.integer import IntExpr, ceil_div, sym
 
 __all__ = ["Overlap"]
@@ -27,9 +25,10 @@ class Overlap:
 
     def accesses(self, i: Item) -> tuple[set[str], set[str]]:
         """What an item reads and what it writes."""
-        body = [s for g in groups_of((i,)) for s in flat(g.statements)]
-        zeros = (self.zeros.get(s.target.removesuffix(GM)) for s in body)
-        return {ld.tensor for s in body for ld in loads(s.value)} | {z + GM for z in zeros if z}, {s.target for s in body}
+        groups = list(groups_of((i,)))
+        writes = {t for g in groups for t in writes_of(g)}
+        zeros = (self.zeros.get(t.removesuffix(GM)) for t in writes)
+        return {t for g in groups for t in reads_of(g)} | {z + GM for z in zeros if z}, writes
 
     def meet(self, a: Item, b: Item) -> bool:
         """One writes what the other touches."""

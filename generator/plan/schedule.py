@@ -17,7 +17,10 @@ from generator.plan.axes import all_axes, extents_of, flat, tensor_axes
 from generator.plan.normal import Map, NFor, Normal, NStmt, Red
 from generator.spec.integer import IntExpr, sym
 
-__all__ = ["Group", "Item", "LoopItem", "exposed", "groups_of", "in_parts", "outputs_of", "partition", "place", "scalar_axes"]
+__all__ = [
+    "Group", "Item", "LoopItem", "exposed", "groups_of", "in_parts", "outputs_of", "partition", "place",
+    "reads_of", "scalar_axes", "writes_of",
+]  # fmt: skip
 
 GM = "@gm"  # suffix of a local tensor's copy in workspace
 
@@ -215,11 +218,13 @@ def groups_of(items: Iterable[Item]) -> Iterator[Group]:
 # --- placement: what lives in workspace --------------------------------------------------------------------------------
 
 
-def _reads(g: Group) -> set[str]:
+def reads_of(g: Group) -> set[str]:
+    """Tensors that a stage reads."""
     return {ld.tensor for s in flat(g.statements) for ld in loads(s.value)}
 
 
-def _writes(g: Group) -> set[str]:
+def writes_of(g: Group) -> set[str]:
+    """Tensors that a stage writes."""
     return {s.target for s in flat(g.statements)}
 
 
@@ -274,7 +279,7 @@ def place(items: tuple[Item, ...], normal: Normal, kept: Iterable[str] = ()) -> 
     that live there in any case."""
     uses: dict[str, int] = {}
     for g in groups_of(items):
-        for t in _reads(g) | _writes(g):
+        for t in reads_of(g) | writes_of(g):
             if normal.tensors[t].role == "local":
                 uses[t] = uses.get(t, 0) + 1
     crossing = {t for t, n in uses.items() if n > 1} | _carried(items, normal) | set(kept)
@@ -290,7 +295,7 @@ def _carried(items: tuple[Item, ...], normal: Normal) -> set[str]:
         if isinstance(i, LoopItem):
             out |= _carried(i.items, normal)
             for g in groups_of(i.items):
-                out |= {t for t in exposed(g.statements) & _writes(g) if normal.tensors[t].role == "local"}
+                out |= {t for t in exposed(g.statements) & writes_of(g) if normal.tensors[t].role == "local"}
     return out
 
 
@@ -324,9 +329,9 @@ def _place_single(g: Group, normal: Normal, crossing: set[str]) -> list[Item]:
 
 
 def _place_fused(g: Group, normal: Normal, crossing: set[str], axes: Mapping[str, tuple[str | None, ...]]) -> Group:
-    written = _writes(g)
-    stored = (written & crossing) - _reads(g) - {s.target for n in g.statements if isinstance(n, NFor) for s in flat((n,))}
-    only_read = (_reads(g) & crossing) - written
+    written = writes_of(g)
+    stored = (written & crossing) - reads_of(g) - {s.target for n in g.statements if isinstance(n, NFor) for s in flat((n,))}
+    only_read = (reads_of(g) & crossing) - written
     body = [_stored(_to_gm(s, only_read), stored) for s in g.statements]
     held = (written & crossing) - stored
     first = [_copy(normal.tensors[t], axes[t], False) for t in sorted(exposed(g.statements) & held)]

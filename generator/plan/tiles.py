@@ -6,7 +6,7 @@ every row starts on a 32-byte block and whole-tile instructions may run over the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -155,8 +155,7 @@ class Context:
     selects: bool = False
     frugal: bool = False  # tiles of any size share a TBuf: a stage would have too many buffers otherwise
     homes: dict[str, Frame] = field(default_factory=dict)  # loaded tiles, which do not change: the frame where they are
-    spreads: dict[str, tuple[Tile, Frame]] = field(default_factory=dict)  # of such tiles, kept as long
-    negatives: dict[str, tuple[Tile, Frame]] = field(default_factory=dict)  # likewise
+    derived: dict[tuple[str, str], tuple[Tile, Frame]] = field(default_factory=dict)  # by kind, of such tiles, kept as long
     held: bool = False  # what is loaded now serves many turns of the innermost loop: one buffer is enough
     spill: bool = False  # loads move to TBufs at once: too many queue buffers would be alive otherwise
 
@@ -214,6 +213,23 @@ class Context:
             yield
         if body:
             self.emit(Loop(var, _int(start), stop, _int(step), tuple(body), comment))
+
+    def earlier(self, src: Tile) -> Frame | None:
+        """The frame where a tile was loaded, when loops have been opened since."""
+        home = self.homes.get(src.name)
+        return None if home is self.frames[-1] else home
+
+    def at_home(self, kind: str, src: Tile, make: Callable[[bool], Tile]) -> Tile:
+        """What ``make`` makes of a tile: of what was loaded before the loops that are open now, before them, once (``make`` is told so)."""
+        home = self.earlier(src)
+        if home is None:
+            return make(False)
+        known = self.derived.get((kind, src.name))
+        if known is None or known[1] not in self.frames:
+            with self.at(home):
+                known = self.derived[kind, src.name] = (make(True), home)
+            self.homes[known[0].name] = home
+        return known[0]
 
     def let(self, hint: str, value: IntExpr) -> IntExpr:
         """A named local, or the value itself when it is a constant or a symbol."""
